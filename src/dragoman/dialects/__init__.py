@@ -1,0 +1,1 @@
+"""Wire JSON to model and back: pure functions, one folder per wire form."""

@@ -1,0 +1,156 @@
+"""The 1.0 dialect.
+
+Tasks and events pass through as the JSON they are stored in; nothing is decoded on the way out.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final, assert_never
+
+import msgspec
+import msgspec.inspect as shapes
+
+from dragoman.dialects.v1_0.card import encode_card
+from dragoman.dialects.v1_0.decode import Form
+from dragoman.dialects.v1_0.methods import METHODS
+from dragoman.errors import InvalidParamsError
+from dragoman.model.cards import AgentCard
+from dragoman.model.documents import TaskDocument, TaskPage
+from dragoman.model.messages import Message
+from dragoman.model.operations import (
+    REQUEST_TYPES,
+    Empty,
+    ListTaskPushNotificationConfigsResponse,
+    ListTasksRequest,
+    Operation,
+)
+from dragoman.model.push import TaskPushNotificationConfig
+from dragoman.model.timestamps import parse_timestamp
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dragoman.dialects.base import Dialect, Result
+    from dragoman.model.documents import EventDocument
+    from dragoman.model.operations import Request
+
+__all__ = ("V1_0", "V1_0_DIALECT")
+
+_ENCODER: Final = msgspec.json.Encoder()
+_FORMS: Final = {operation: Form(kind) for operation, kind in REQUEST_TYPES.items()}
+_INTEGER: Final = re.compile(r"-?\d{1,10}", re.ASCII)
+_BOOLEANS: Final = {"true": True, "false": False}
+_BARE_TASK: Final = frozenset({Operation.GET_TASK, Operation.CANCEL_TASK})
+
+
+class V1_0:  # noqa: N801 - the name of the version
+    """A2A 1.0, whose JSON is the model's own."""
+
+    __slots__ = ()
+
+    name: str = "1.0"
+
+    def operation(self, method: str) -> Operation | None:
+        """Return the operation of a method name, None if 1.0 has none such."""
+        return METHODS.get(method)
+
+    def decode_request(self, operation: Operation, params: bytes) -> Request:
+        """Read a request from a JSON object."""
+        return _checked(_FORMS[operation].decode(params))
+
+    def decode_query(self, operation: Operation, fields: Mapping[str, str]) -> Request:
+        """Read a request from texts by JSON name; an empty text is absent."""
+        kinds = _QUERY_KINDS[operation]
+        values = {
+            name: _from_text(kinds[name], text)
+            for name, text in fields.items()
+            if text and name in kinds
+        }
+        return _checked(_FORMS[operation].convert(values))
+
+    def encode_result(self, operation: Operation, result: Result) -> bytes:
+        """Write the answer of a unary operation."""
+        match result:
+            case TaskDocument():
+                # R-9.4-1: SendMessage wraps what it answers, GetTask and CancelTask do not.
+                task = result.json()
+                return task if operation in _BARE_TASK else b'{"task":' + task + b"}"
+            case Message():
+                return b'{"message":' + _ENCODER.encode(result) + b"}"
+            case TaskPage():
+                return _encode_page(result)
+            case AgentCard():
+                return encode_card(result)
+            case TaskPushNotificationConfig() | ListTaskPushNotificationConfigsResponse() | Empty():
+                return _ENCODER.encode(result)
+            case _:
+                assert_never(result)
+
+    def encode_event(self, event: EventDocument) -> bytes:
+        """Write one frame of a stream: the bytes are ready."""
+        return event.json
+
+    def encode_card(self, card: AgentCard) -> bytes:
+        """Write an agent card."""
+        return encode_card(card)
+
+
+V1_0_DIALECT: Final[Dialect] = V1_0()
+
+
+def _checked(request: Request) -> Request:
+    """Check what a type cannot say."""
+    if isinstance(request, ListTasksRequest):
+        if request.status_timestamp_after is not None:
+            _check_timestamp("statusTimestampAfter", request.status_timestamp_after)
+    # Q-37: not REQUIRED in the proto, because inside SendMessage it stays empty.
+    elif isinstance(request, TaskPushNotificationConfig) and not request.task_id:
+        raise InvalidParamsError.of("taskId", "is required")
+    return request
+
+
+def _check_timestamp(field: str, text: str) -> None:
+    try:
+        parse_timestamp(text)
+    except ValueError:
+        expected = "must be an RFC 3339 time such as 2026-01-31T12:00:00.000Z"
+        raise InvalidParamsError.of(field, expected) from None
+
+
+def _encode_page(page: TaskPage) -> bytes:
+    # R-3.1.4-4, Q-21: these four members are always there, and artifacts if they were asked for.
+    tasks = b",".join(
+        [task.json(keep_empty_artifacts=task.artifacts is not None) for task in page.tasks]
+    )
+    return b'{"tasks":[%b],"nextPageToken":%b,"pageSize":%d,"totalSize":%d}' % (
+        tasks,
+        _ENCODER.encode(page.next_page_token),
+        page.page_size,
+        page.total_size,
+    )
+
+
+def _query_kinds(kind: type[msgspec.Struct]) -> dict[str, type[shapes.Type]]:
+    """Return the members of a request that may travel in a query: the scalars (R-11.5-5)."""
+    kinds: dict[str, type[shapes.Type]] = {}
+    for field in msgspec.structs.fields(kind):
+        shape = shapes.type_info(field.type)
+        options = shape.types if isinstance(shape, shapes.UnionType) else (shape,)
+        for option in options:
+            if isinstance(option, _SCALARS):
+                kinds[field.encode_name] = type(option)
+    return kinds
+
+
+_SCALARS: Final = (shapes.StrType, shapes.IntType, shapes.BoolType, shapes.EnumType)
+_QUERY_KINDS: Final = {operation: _query_kinds(kind) for operation, kind in REQUEST_TYPES.items()}
+
+
+def _from_text(kind: type[shapes.Type], text: str) -> object:
+    """Read a text as the JSON it stands for; the decoder refuses what does not fit."""
+    if kind is shapes.BoolType:
+        return _BOOLEANS.get(text, text)
+    if kind is shapes.EnumType and _INTEGER.fullmatch(text):
+        return int(text)
+    return text  # a decimal text is one of the forms of an integer

@@ -1,0 +1,60 @@
+"""What streams and webhooks carry."""
+
+from __future__ import annotations
+
+from dragoman.model.base import JsonObject, NonEmpty, Value
+from dragoman.model.messages import Message
+from dragoman.model.tasks import Artifact, Task, TaskStatus
+
+__all__ = (
+    "StreamResponse",
+    "TaskArtifactUpdateEvent",
+    "TaskEvent",
+    "TaskStatusUpdateEvent",
+)
+
+_ONE_OF = "needs exactly one of task, message, statusUpdate, artifactUpdate"
+
+
+class TaskStatusUpdateEvent(Value, frozen=True, kw_only=True):
+    """The status of a task changed."""
+
+    task_id: NonEmpty
+    context_id: NonEmpty
+    status: TaskStatus
+    metadata: JsonObject | None = None
+
+
+class TaskArtifactUpdateEvent(Value, frozen=True, kw_only=True):
+    """An artifact was created (``append`` false) or extended (``append`` true)."""
+
+    task_id: NonEmpty
+    context_id: NonEmpty
+    artifact: Artifact
+    append: bool = False
+    last_chunk: bool = False
+    metadata: JsonObject | None = None
+
+
+TaskEvent = TaskStatusUpdateEvent | TaskArtifactUpdateEvent
+"""What a task's log numbers: the updates, and nothing else."""
+
+
+class StreamResponse(Value, frozen=True, kw_only=True):
+    """One frame of a stream: exactly one member is set."""
+
+    task: Task | None = None
+    message: Message | None = None
+    status_update: TaskStatusUpdateEvent | None = None
+    artifact_update: TaskArtifactUpdateEvent | None = None
+
+    def __post_init__(self) -> None:
+        """Hold the union closed."""
+        members = (
+            (self.task is not None)
+            + (self.message is not None)
+            + (self.status_update is not None)
+            + (self.artifact_update is not None)
+        )
+        if members != 1:
+            raise ValueError(_ONE_OF)
