@@ -1,0 +1,114 @@
+"""What a task looks like after a sequence of entries.
+
+The same fold makes snapshots, answers reads, and rebuilds the task at a cursor, so they always
+agree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from dragoman.engine.artifacts import ArtifactFold
+from dragoman.model.documents import TaskDocument
+from dragoman.model.events import StreamResponse, TaskEvent, TaskStatusUpdateEvent
+from dragoman.model.messages import Message
+from dragoman.model.tasks import Artifact, Task, TaskStatus
+
+__all__ = ("TaskFold",)
+
+_decode_entry = msgspec.json.Decoder(StreamResponse).decode
+
+
+class TaskFold:
+    """One task, kept up to date entry by entry."""
+
+    __slots__ = ("_artifacts", "_context_id", "_history", "_status", "_task_id")
+
+    def __init__(self, task_id: str, context_id: str) -> None:
+        """Begin before the first entry."""
+        self._task_id = task_id
+        self._context_id = context_id
+        self._status: TaskStatus | None = None
+        self._artifacts: dict[str, ArtifactFold] = {}
+        self._history: list[Message] = []
+
+    @classmethod
+    def of(cls, task: Task) -> TaskFold:
+        """Begin with a task as it was, to add the entries after it."""
+        fold = cls(task.id, task.context_id)
+        fold._status = task.status
+        fold._artifacts = {item.artifact_id: ArtifactFold(item) for item in task.artifacts}
+        fold._history = list(task.history)
+        return fold
+
+    @property
+    def artifact_ids(self) -> tuple[str, ...]:
+        """The artifacts so far."""
+        return tuple(self._artifacts)
+
+    @property
+    def history(self) -> tuple[Message, ...]:
+        """The messages so far, the current status message not among them (Q-23)."""
+        return tuple(self._history)
+
+    def apply(self, event: TaskEvent) -> None:
+        """Add an event."""
+        if isinstance(event, TaskStatusUpdateEvent):
+            self._retire_status_message()
+            self._status = event.status
+            return
+        artifact_id = event.artifact.artifact_id
+        if event.append and artifact_id in self._artifacts:
+            self._artifacts[artifact_id].append(event)
+        else:
+            self._artifacts[artifact_id] = ArtifactFold(event.artifact)
+
+    def record(self, message: Message) -> None:
+        """Add a message of the history."""
+        self._retire_status_message()
+        self._history.append(message)
+
+    def replay(self, entries: Iterable[bytes]) -> None:
+        """Add entries as the log has them."""
+        for line in entries:
+            entry = _decode_entry(line)
+            if entry.message is not None:
+                self.record(entry.message)
+            elif entry.status_update is not None:
+                self.apply(entry.status_update)
+            elif entry.artifact_update is not None:
+                self.apply(entry.artifact_update)
+
+    def task(self) -> Task:
+        """Return the task as it is now; there must have been a status."""
+        return Task(
+            id=self._task_id,
+            context_id=self._context_id,
+            status=self._known_status(),
+            artifacts=self._built_artifacts(),
+            history=self.history,
+        )
+
+    def document(self, unread: tuple[Message, ...] = ()) -> TaskDocument:
+        """Return the task as JSON; acknowledged messages nobody has taken up end its history."""
+        return TaskDocument.assemble(
+            Task(id=self._task_id, context_id=self._context_id, status=self._known_status()),
+            self._built_artifacts(),
+            (*self._history, *unread),
+        )
+
+    def _built_artifacts(self) -> tuple[Artifact, ...]:
+        return tuple(fold.artifact() for fold in self._artifacts.values())
+
+    def _known_status(self) -> TaskStatus:
+        if self._status is None:
+            raise ValueError("a task has no status before its first event")
+        return self._status
+
+    def _retire_status_message(self) -> None:
+        """Move the message of the status that is left behind into the history (Q-23)."""
+        if self._status is not None and self._status.message is not None:
+            self._history.append(self._status.message)
+            self._status = TaskStatus(state=self._status.state, timestamp=self._status.timestamp)

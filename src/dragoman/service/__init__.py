@@ -1,0 +1,1 @@
+"""Ports: what answers A2A operations, and what does the work of a turn."""

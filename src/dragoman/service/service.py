@@ -1,0 +1,126 @@
+"""A2AService: one method per operation of A2A.
+
+The local server, a remote agent (the client) and a choice of remote agents (the gateway) all are
+one, so whatever takes a service takes any of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Protocol
+
+from msgspec import Struct
+
+from dragoman.model.cards import AgentCard
+from dragoman.model.documents import EventDocument, TaskDocument, TaskPage
+from dragoman.model.messages import Message
+from dragoman.model.operations import (
+    CancelTaskRequest,
+    DeleteTaskPushNotificationConfigRequest,
+    Empty,
+    GetExtendedAgentCardRequest,
+    GetTaskPushNotificationConfigRequest,
+    GetTaskRequest,
+    ListTaskPushNotificationConfigsRequest,
+    ListTaskPushNotificationConfigsResponse,
+    ListTasksRequest,
+    SendMessageRequest,
+    SubscribeToTaskRequest,
+)
+from dragoman.model.push import TaskPushNotificationConfig
+
+__all__ = ("ANONYMOUS", "A2AService", "Call", "EventStream")
+
+ANONYMOUS = "anonymous"
+"""The owner all callers share while the agent has no authenticator (Q-34)."""
+
+
+class Call(Struct, frozen=True, kw_only=True, gc=False):
+    """Who calls and how: what an operation needs beside its request.
+
+    Attributes:
+        tenant, owner: whose records the call may touch.
+        dialect: the name of the wire form the caller speaks.
+        extensions: the extensions active for this call.
+        cursor: the last event the caller has seen (``Last-Event-ID``), if it said so.
+    """
+
+    tenant: str = ""
+    owner: str = ANONYMOUS
+    dialect: str = "1.0"
+    extensions: tuple[str, ...] = ()
+    cursor: int | None = None
+
+
+class EventStream(Protocol):
+    """Frames of a task, in batches of those that became ready together.
+
+    Iterate until it ends by itself; an empty batch means "still here" and is due as a heartbeat.
+    The first batch is ready at once. Always ``aclose`` it, also when iteration ended or failed.
+    """
+
+    def __aiter__(self) -> AsyncIterator[tuple[EventDocument, ...]]:
+        """Iterate over the batches."""
+        ...
+
+    async def aclose(self) -> None:
+        """Stop following; the task itself is not touched."""
+        ...
+
+
+class A2AService(Protocol):
+    """The eleven operations. Every method raises A2AError and nothing else a peer should see."""
+
+    async def send_message(self, request: SendMessageRequest, call: Call) -> TaskDocument | Message:
+        """Deliver a message; wait for the task to end or pause unless told to return at once."""
+        ...
+
+    async def send_streaming_message(self, request: SendMessageRequest, call: Call) -> EventStream:
+        """Deliver a message and follow what comes of it."""
+        ...
+
+    async def get_task(self, request: GetTaskRequest, call: Call) -> TaskDocument:
+        """Return a task as it is now."""
+        ...
+
+    async def list_tasks(self, request: ListTasksRequest, call: Call) -> TaskPage:
+        """Return one page of the caller's tasks."""
+        ...
+
+    async def cancel_task(self, request: CancelTaskRequest, call: Call) -> TaskDocument:
+        """Cancel a task and return it."""
+        ...
+
+    async def subscribe_to_task(self, request: SubscribeToTaskRequest, call: Call) -> EventStream:
+        """Follow a task that has not ended, or one that the caller has a cursor for."""
+        ...
+
+    async def create_task_push_notification_config(
+        self, request: TaskPushNotificationConfig, call: Call
+    ) -> TaskPushNotificationConfig:
+        """Register a webhook."""
+        ...
+
+    async def get_task_push_notification_config(
+        self, request: GetTaskPushNotificationConfigRequest, call: Call
+    ) -> TaskPushNotificationConfig:
+        """Return a webhook registration."""
+        ...
+
+    async def list_task_push_notification_configs(
+        self, request: ListTaskPushNotificationConfigsRequest, call: Call
+    ) -> ListTaskPushNotificationConfigsResponse:
+        """Return the webhook registrations of a task."""
+        ...
+
+    async def delete_task_push_notification_config(
+        self, request: DeleteTaskPushNotificationConfigRequest, call: Call
+    ) -> Empty:
+        """Remove a webhook registration."""
+        ...
+
+    async def get_extended_agent_card(
+        self, request: GetExtendedAgentCardRequest, call: Call
+    ) -> AgentCard:
+        """Return the card for this caller."""
+        ...

@@ -1,0 +1,166 @@
+"""Worker: whatever runs a turn of a task. The authoring API is one.
+
+A turn begins with a message and ends with an Outcome. In between the worker speaks through the Turn
+it was given. It knows nothing of stores, streams or bindings.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from msgspec import Struct
+
+from dragoman.model.base import JsonObject
+from dragoman.model.cards import AgentSkill
+from dragoman.model.messages import Message
+from dragoman.model.operations import SendMessageRequest
+from dragoman.model.tasks import Artifact
+
+__all__ = ("Completed", "Failed", "Outcome", "Plan", "Refused", "Turn", "Worker")
+
+
+class Plan(Struct, frozen=True, kw_only=True, gc=False):
+    """How a new message will be answered, decided before anything is stored.
+
+    ``is_direct``: by one Message, without a task.
+    """
+
+    skill_id: str
+    is_direct: bool = False
+
+
+class Completed(Struct, frozen=True, gc=False):
+    """The work is done; the message, if any, becomes the final status message."""
+
+    message: Message | None = None
+
+
+class Failed(Struct, frozen=True, gc=False):
+    """The work could not be done."""
+
+    message: Message | None = None
+
+
+class Refused(Struct, frozen=True, gc=False):
+    """The agent declines to do the work."""
+
+    message: Message | None = None
+
+
+Outcome = Completed | Failed | Refused
+
+
+class Turn(Protocol):
+    """What a worker may see of its task, and do with it.
+
+    ``say`` and ``artifact`` return when the event is queued, and wait only when too much is queued;
+    ``ask`` and ``flush`` wait until everything so far is durable. A commit that failed is raised by
+    the next call of any of these. Once the task is canceled they raise ``asyncio.CancelledError``.
+    """
+
+    @property
+    def task_id(self) -> str:
+        """The task."""
+        ...
+
+    @property
+    def context_id(self) -> str:
+        """The conversation it belongs to."""
+        ...
+
+    @property
+    def tenant(self) -> str:
+        """The tenant it belongs to."""
+        ...
+
+    @property
+    def owner(self) -> str:
+        """Who owns it."""
+        ...
+
+    @property
+    def skill_id(self) -> str:
+        """The skill that was planned for it."""
+        ...
+
+    @property
+    def message(self) -> Message:
+        """The message this turn answers."""
+        ...
+
+    @property
+    def metadata(self) -> JsonObject:
+        """The metadata of the request that brought the message."""
+        ...
+
+    @property
+    def extensions(self) -> tuple[str, ...]:
+        """The extensions active for that request."""
+        ...
+
+    @property
+    def accepted_output_modes(self) -> tuple[str, ...]:
+        """The media types the caller takes; empty for any (R-3.2.2-9)."""
+        ...
+
+    def history(self) -> tuple[Message, ...]:
+        """Return the messages of the task so far, oldest first."""
+        ...
+
+    def new_id(self) -> str:
+        """Return a fresh id for a message or an artifact."""
+        ...
+
+    async def say(self, message: Message) -> None:
+        """Publish a status message; the task goes on working."""
+        ...
+
+    async def artifact(
+        self, artifact: Artifact, *, append: bool = False, last_chunk: bool = False
+    ) -> None:
+        """Publish an artifact or a chunk of one."""
+        ...
+
+    async def ask(self, message: Message, *, is_auth: bool = False) -> Message:
+        """Pause the task for input (or authorization) and return the message that answers."""
+        ...
+
+    async def flush(self) -> None:
+        """Wait until everything published so far is durable."""
+        ...
+
+
+class Worker(Protocol):
+    """What does the work."""
+
+    @property
+    def skills(self) -> tuple[AgentSkill, ...]:
+        """The skills to publish, the default one first."""
+        ...
+
+    def plan(self, request: SendMessageRequest) -> Plan:
+        """Choose how to answer a message that begins something new.
+
+        Raises A2AError (an unknown skill, a missing or wrong parameter) before anything is stored.
+        """
+        ...
+
+    async def answer(self, plan: Plan, request: SendMessageRequest, context_id: str) -> Message:
+        """Answer directly; only for a plan that says so."""
+        ...
+
+    async def run(self, turn: Turn) -> Outcome:
+        """Run one turn. Any exception fails the task; its text is not shown to the peer."""
+        ...
+
+    async def canceled(self, turn: Turn) -> None:
+        """Clean up after a canceled turn, once its coroutine has ended or was given up."""
+        ...
+
+    async def startup(self) -> None:
+        """Get ready before the first turn."""
+        ...
+
+    async def shutdown(self) -> None:
+        """Let go after the last turn."""
+        ...

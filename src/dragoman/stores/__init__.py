@@ -1,0 +1,1 @@
+"""The task log: what is remembered, and the promises of whoever remembers it."""

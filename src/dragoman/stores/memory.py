@@ -1,0 +1,326 @@
+"""MemoryTaskStore: the TaskStore port in the memory of one process, for tests and trials.
+
+It keeps every promise of the port but durability. Nothing is ever dropped.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from bisect import bisect_left, bisect_right, insort
+from collections import Counter, deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from dragoman.errors import ConflictError, StoreError, StoreUnavailableError
+from dragoman.stores.base import InboxItem, StoredPage, StoredTask
+from dragoman.stores.segments import entries_until, number_events
+
+if TYPE_CHECKING:
+    from dragoman.model.documents import EventDocument, TaskDocument
+    from dragoman.model.tasks import TaskState
+    from dragoman.stores.base import (
+        Done,
+        JournalEntry,
+        NewTask,
+        Scope,
+        SendKey,
+        SendRecord,
+        TaskQuery,
+        TaskWrite,
+    )
+
+__all__ = ("MemoryTaskStore",)
+
+Change = Callable[[], StoreError | None]
+
+
+class _Task:
+    """All that is kept of one task."""
+
+    __slots__ = (
+        "epoch",
+        "id",
+        "inbox",
+        "inbox_n",
+        "journal",
+        "new",
+        "segments",
+        "seq",
+        "snapshot",
+        "snapshot_at",
+        "snapshot_seq",
+        "state",
+        "status_at_ms",
+    )
+
+    def __init__(self, task_id: str, new: NewTask, epoch: int, state: TaskState) -> None:
+        self.id = task_id
+        self.new = new
+        self.epoch = epoch
+        self.state = state
+        self.status_at_ms = 0
+        self.seq = 0
+        # One per write: the number of its first event, and its entries.
+        self.segments: list[tuple[int, tuple[bytes, ...]]] = []
+        self.snapshot: TaskDocument | None = None
+        self.snapshot_seq = 0
+        # How many segments the snapshot covers.
+        self.snapshot_at = 0
+        self.inbox: list[InboxItem] = []
+        self.inbox_n = 0
+        self.journal: dict[int, JournalEntry] = {}
+
+    def stored(self) -> StoredTask:
+        is_complete = self.state.is_terminal and self.snapshot_seq == self.seq
+        tail = [entry for _, entries in self.segments[self.snapshot_at :] for entry in entries]
+        return StoredTask(
+            id=self.id,
+            scope=self.new.scope,
+            context_id=self.new.context_id,
+            skill_id=self.new.skill_id,
+            origin_dialect=self.new.origin_dialect,
+            created_ms=self.new.created_ms,
+            state=self.state,
+            status_at_ms=self.status_at_ms,
+            epoch=self.epoch,
+            seq=self.seq,
+            snapshot=self.snapshot,
+            snapshot_seq=self.snapshot_seq,
+            tail=tuple(tail),
+            inbox=() if is_complete else tuple(self.inbox),
+        )
+
+
+class MemoryTaskStore:
+    """The task log in memory. See ``TaskStore`` for what it promises."""
+
+    def __init__(self) -> None:
+        self._tasks: dict[str, _Task] = {}
+        # Per owner, (status time, id) in ascending order; a list is read from its end.
+        self._order: dict[Scope, list[tuple[int, str]]] = {}
+        self._counts: Counter[tuple[Scope, TaskState]] = Counter()
+        self._sends: dict[SendKey, SendRecord] = {}
+        self._waiting: deque[tuple[Change | TaskWrite, Done]] = deque()
+        self._is_open = False
+
+    @property
+    def is_available(self) -> bool:
+        """True while open: memory does not fail."""
+        return self._is_open
+
+    async def open(self) -> None:
+        """Get ready."""
+        self._loop = asyncio.get_running_loop()
+        self._is_open = True
+
+    async def close(self) -> None:
+        """Commit what was handed over. What is stored stays readable until the store is dropped."""
+        self._commit()
+        self._is_open = False
+
+    # --- writing --------------------------------------------------------------------------------
+
+    def append(self, write: TaskWrite, done: Done) -> None:
+        """Hand over a write; returns at once."""
+        self._submit(write, done)
+
+    def remember_send(self, record: SendRecord, done: Done) -> None:
+        """Hand over the record of a send that made no task."""
+
+        def change() -> None:
+            self._sends[record.key] = record
+
+        self._submit(change, done)
+
+    async def put_inbox(self, task_id: str, message: bytes, send: SendRecord | None) -> int:
+        """Store a message for a task; raises ConflictError when there is no such task."""
+        number = 0
+
+        def change() -> StoreError | None:
+            nonlocal number
+            task = self._tasks.get(task_id)
+            if task is None:
+                return ConflictError(task_id)
+            number = task.inbox_n = task.inbox_n + 1
+            task.inbox.append(InboxItem(number, message))
+            if send is not None:
+                self._sends[send.key] = send
+            return None
+
+        await self._changed(change)
+        return number
+
+    async def take_over(self, task_id: str, epoch: int) -> int:
+        """Replace the lease by a newer one; raises ConflictError when it is not ``epoch``."""
+
+        def change() -> StoreError | None:
+            task = self._tasks.get(task_id)
+            if task is None or task.epoch != epoch:
+                return ConflictError(task_id)
+            task.epoch += 1
+            return None
+
+        await self._changed(change)
+        return epoch + 1
+
+    async def forget_sends(self, before_ms: int) -> None:
+        """Drop records of sends older than ``before_ms``."""
+
+        def change() -> None:
+            self._sends = {k: r for k, r in self._sends.items() if r.at_ms >= before_ms}
+
+        await self._changed(change)
+
+    def _submit(self, change: Change | TaskWrite, done: Done) -> None:
+        if not self._is_open:
+            self._loop.call_soon(done, StoreUnavailableError("the store is closed"))
+            return
+        if not self._waiting:
+            self._loop.call_soon(self._commit)
+        self._waiting.append((change, done))
+
+    async def _changed(self, change: Change) -> None:
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+        def report(error: StoreError | None) -> None:
+            # Whoever waited may have been cancelled meanwhile.
+            if future.done():
+                return
+            if error is None:
+                future.set_result(None)
+            else:
+                future.set_exception(error)
+
+        self._submit(change, report)
+        await future
+
+    def _commit(self) -> None:
+        batch = [self._waiting.popleft() for _ in range(len(self._waiting))]
+        outcomes = [change() if callable(change) else self._apply(change) for change, _ in batch]
+        for (_, done), outcome in zip(batch, outcomes, strict=True):
+            try:
+                done(outcome)
+            except Exception as error:  # noqa: BLE001 - one caller's defect must not silence the others
+                self._loop.call_exception_handler(
+                    {"message": "memory store: a report failed", "exception": error}
+                )
+
+    def _apply(self, write: TaskWrite) -> StoreError | None:
+        task = self._tasks.get(write.task_id)
+        if write.created is not None and task is None and write.state is not None:
+            task = _Task(write.task_id, write.created, write.epoch, write.state)
+        elif write.created is not None:
+            task = None
+        if (
+            task is None
+            or task.epoch != write.epoch
+            or task.seq != write.expected_seq
+            or any(entry.n in task.journal for entry in write.journal)
+        ):
+            return ConflictError(write.task_id)
+        self._tasks[write.task_id] = task
+        self._move(task, write)
+        task.segments.append((task.seq + 1, write.entries))
+        task.seq += write.events
+        if write.snapshot is not None:
+            task.snapshot = write.snapshot
+            task.snapshot_seq = task.seq
+            task.snapshot_at = len(task.segments)
+        for entry in write.journal:
+            task.journal[entry.n] = entry
+        if write.inbox_taken:
+            task.inbox = [item for item in task.inbox if item.n > write.inbox_taken]
+        if write.send is not None:
+            self._sends[write.send.key] = write.send
+        return None
+
+    def _move(self, task: _Task, write: TaskWrite) -> None:
+        """Put the task where it now stands in counts and order."""
+        if write.state is None:
+            return
+        scope = task.new.scope
+        order = self._order.setdefault(scope, [])
+        if write.created is None:
+            self._counts[scope, task.state] -= 1
+            del order[bisect_left(order, (task.status_at_ms, task.id))]
+        task.state = write.state
+        task.status_at_ms = write.status_at_ms
+        self._counts[scope, task.state] += 1
+        insort(order, (task.status_at_ms, task.id))
+
+    # --- reading --------------------------------------------------------------------------------
+
+    async def find_send(self, key: SendKey, since_ms: int) -> SendRecord | None:
+        """Return what became of a send, if it was recorded at or after ``since_ms``."""
+        record = self._sends.get(key)
+        return record if record is not None and record.at_ms >= since_ms else None
+
+    async def load(self, scope: Scope, task_id: str) -> StoredTask | None:
+        """Return a task; None if there is none of this id in this scope."""
+        task = self._tasks.get(task_id)
+        return task.stored() if task is not None and task.new.scope == scope else None
+
+    async def read_events(
+        self, task_id: str, *, after: int, limit: int
+    ) -> tuple[EventDocument, ...]:
+        """Return events numbered after ``after``: whole segments until there are ``limit``."""
+        task = self._tasks.get(task_id)
+        segments = task.segments if task is not None else []
+        at = max(bisect_right(segments, after + 1, key=lambda segment: segment[0]) - 1, 0)
+        events: list[EventDocument] = []
+        while at < len(segments) and len(events) < limit:
+            events += number_events(*segments[at], after)
+            at += 1
+        return tuple(events)
+
+    async def read_entries(self, task_id: str, *, until: int) -> tuple[bytes, ...]:
+        """Return all entries from the first up to event ``until`` and not beyond."""
+        task = self._tasks.get(task_id)
+        segments = task.segments if task is not None else []
+        return entries_until((s for s in segments if s[0] <= until), until)
+
+    async def read_journal(self, task_id: str) -> tuple[JournalEntry, ...]:
+        """Return the recorded results of a task, oldest first."""
+        task = self._tasks.get(task_id)
+        return () if task is None else tuple(task.journal[n] for n in sorted(task.journal))
+
+    async def list_tasks(self, query: TaskQuery) -> StoredPage:
+        """Return one page of tasks."""
+        order = self._order.get(query.scope, [])
+        since = query.status_at_or_after_ms
+        low = 0 if since is None else bisect_left(order, (since, ""))
+        high = len(order)
+        if query.after is not None:
+            high = bisect_left(order, (query.after.status_at_ms, query.after.task_id))
+        found: list[_Task] = []
+        for at in range(high - 1, low - 1, -1):
+            task = self._tasks[order[at][1]]
+            if _matches(task, query):
+                found.append(task)
+                if len(found) > query.limit:
+                    break
+        return StoredPage(
+            tasks=tuple(task.stored() for task in found[: query.limit]),
+            has_more=len(found) > query.limit,
+            total=self._total(query, order[low:]),
+        )
+
+    def _total(self, query: TaskQuery, order: list[tuple[int, str]]) -> int:
+        if query.context_id or query.status_at_or_after_ms is not None:
+            return sum(_matches(self._tasks[task_id], query) for _, task_id in order)
+        return len(order) if query.state is None else self._counts[query.scope, query.state]
+
+    async def unfinished(self, *, after_id: str, limit: int) -> tuple[StoredTask, ...]:
+        """Return tasks of any owner that have not ended, by id."""
+        ids = sorted(
+            task.id
+            for task in self._tasks.values()
+            if task.id > after_id and not task.state.is_terminal
+        )
+        return tuple(self._tasks[task_id].stored() for task_id in ids[:limit])
+
+
+def _matches(task: _Task, query: TaskQuery) -> bool:
+    return (not query.context_id or task.new.context_id == query.context_id) and (
+        query.state is None or task.state is query.state
+    )

@@ -1,0 +1,1 @@
+"""The task log in one SQLite file: nothing to install, one serving process."""

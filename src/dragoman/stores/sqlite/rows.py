@@ -1,0 +1,164 @@
+"""Decides which rows a batch of writes becomes. Runs no statement."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dragoman.stores.sqlite.states import NUMBERS
+
+if TYPE_CHECKING:
+    from dragoman.model.documents import TaskDocument
+    from dragoman.model.tasks import TaskState
+    from dragoman.stores.base import SendRecord, TaskWrite
+
+__all__ = ("RefusedError", "Rows")
+
+
+class RefusedError(Exception):
+    """Something in the batch fits neither what is stored nor what comes before it."""
+
+
+class Rows:
+    """Rows for each table, laid end to end as the statements take them.
+
+    The writes of one task become one: its last state, its last snapshot, joined segments.
+
+    Attributes:
+        created: rows of new tasks.
+        expected: (id, epoch, last event) that must be true of tasks before anything is stored.
+        updated: new values for tasks that exist.
+        segments, journal: rows of these tables.
+        sends: records that still need a number.
+        inbox_taken: up to which number the inbox of a task is taken up.
+    """
+
+    def __init__(self) -> None:
+        self.created: list[object] = []
+        self.expected: list[object] = []
+        self.updated: list[object] = []
+        self.segments: list[object] = []
+        self.journal: list[object] = []
+        self.sends: list[SendRecord] = []
+        self.inbox_taken: dict[str, int] = {}
+        self._folds: dict[str, _Fold] = {}
+
+    def add(self, write: TaskWrite) -> None:
+        """Take in a write; raises RefusedError when it does not continue the one before it."""
+        task_id = write.task_id
+        fold = self._folds.get(task_id)
+        if fold is None:
+            self._folds[task_id] = _Fold(write)
+        else:
+            fold.add(write)
+        if write.send is not None:
+            self.sends.append(write.send)
+        for entry in write.journal:
+            self.journal += (task_id, entry.n, entry.kind, entry.name, entry.result)
+        if write.inbox_taken:
+            self.inbox_taken[task_id] = max(self.inbox_taken.get(task_id, 0), write.inbox_taken)
+
+    def finish(self) -> None:
+        """Lay out the rows; nothing can be added after this."""
+        for fold in self._folds.values():
+            fold.lay_out(self)
+
+
+class _Fold:
+    """What the writes of one task in one commit come to."""
+
+    __slots__ = (
+        "_count",
+        "_entries",
+        "_first",
+        "_segments",
+        "_seq",
+        "_snapshot",
+        "_snapshot_seq",
+        "_state",
+        "_status_at_ms",
+    )
+
+    def __init__(self, first: TaskWrite) -> None:
+        if first.created is not None and first.expected_seq != 0:
+            raise RefusedError
+        self._first = first
+        self._seq = first.expected_seq
+        # The segment that is being gathered, and those that are complete.
+        self._entries: list[bytes] = []
+        self._count = 0
+        self._segments: list[object] = []
+        self._state: TaskState | None = None
+        self._status_at_ms = 0
+        self._snapshot: TaskDocument | None = None
+        self._snapshot_seq = 0
+        self._take(first)
+
+    def add(self, write: TaskWrite) -> None:
+        if (
+            write.created is not None
+            or write.epoch != self._first.epoch
+            or write.expected_seq != self._seq
+        ):
+            raise RefusedError
+        self._take(write)
+
+    def _take(self, write: TaskWrite) -> None:
+        self._entries += write.entries
+        self._count += write.events
+        self._seq += write.events
+        if write.state is not None:
+            self._state = write.state
+            self._status_at_ms = write.status_at_ms
+        if write.snapshot is not None:
+            self._snapshot = write.snapshot
+            self._snapshot_seq = self._seq
+            # A reader continues after the snapshot with whole segments.
+            self._end_segment()
+
+    def _end_segment(self) -> None:
+        start = self._seq - self._count + 1
+        body = b"\n".join(self._entries)
+        self._segments += (self._first.task_id, start, self._count, body)
+        self._entries = []
+        self._count = 0
+
+    def lay_out(self, rows: Rows) -> None:
+        if self._entries:
+            self._end_segment()
+        rows.segments += self._segments
+        first = self._first
+        state = None if self._state is None else NUMBERS[self._state]
+        snapshot = self._snapshot
+        pieces = (
+            (None, None, None)
+            if snapshot is None
+            else (snapshot.head, snapshot.artifacts, snapshot.history)
+        )
+        new = first.created
+        if new is not None:
+            rows.created += (
+                first.task_id,
+                new.scope.tenant,
+                new.scope.owner,
+                new.context_id,
+                new.skill_id,
+                new.origin_dialect,
+                new.created_ms,
+                state,
+                self._status_at_ms,
+                first.epoch,
+                self._seq,
+                self._snapshot_seq,
+                *pieces,
+            )
+            return
+        rows.expected += (first.task_id, first.epoch, first.expected_seq)
+        if state is not None or snapshot is not None:
+            rows.updated += (
+                first.task_id,
+                self._seq,
+                state,
+                self._status_at_ms,
+                self._snapshot_seq,
+                *pieces,
+            )

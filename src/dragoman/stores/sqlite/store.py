@@ -1,0 +1,208 @@
+"""SQLiteTaskStore: the TaskStore port on one SQLite file."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
+
+from dragoman.errors import StoreError, StoreUnavailableError
+from dragoman.stores.group_commit import GroupCommit
+from dragoman.stores.sqlite.connection import check_directory, connect_reader, prepare_database
+from dragoman.stores.sqlite.lock import FileLock
+from dragoman.stores.sqlite.reader import Reader
+from dragoman.stores.sqlite.send_index import SendIndex
+from dragoman.stores.sqlite.writer import (
+    FORGET_AT_ONCE,
+    BatchWriter,
+    ForgetSends,
+    PutInbox,
+    TakeOver,
+    Write,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+    from typing import Concatenate
+
+    from dragoman.model.documents import EventDocument
+    from dragoman.stores.base import (
+        Done,
+        JournalEntry,
+        Scope,
+        SendKey,
+        SendRecord,
+        StoredPage,
+        StoredTask,
+        TaskQuery,
+        TaskWrite,
+    )
+
+__all__ = ("SQLiteTaskStore",)
+
+_READER_THREADS: Final = 2
+"""Threads for reads that may take long. More would only fight for the interpreter lock."""
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class SQLiteTaskStore:
+    """The task log in one file. See ``TaskStore`` for what it promises.
+
+    Writes go through one thread. Reads of one task are so quick that they run on the event loop;
+    those that may take longer have threads of their own.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock = FileLock(path)
+        self._is_open = False
+
+    @property
+    def is_available(self) -> bool:
+        """False from a failure of SQLite until a probe write succeeds."""
+        return self._is_open and self._commits.is_available
+
+    async def open(self) -> None:
+        """Take the lock, migrate, start the writer thread. Raises UsageError with a remedy."""
+        check_directory(self.path)
+        self._lock.acquire()
+        try:
+            prepare_database(self.path)
+            self._reader = Reader(connect_reader(self.path))
+            self._sends = SendIndex()
+            self._sends.add(self._reader.send_keys())
+            self._writer = BatchWriter(self.path, self._sends)
+        except BaseException:
+            self._lock.release()
+            raise
+        self._readers = deque(Reader(connect_reader(self.path)) for _ in range(_READER_THREADS))
+        self._threads = ThreadPoolExecutor(_READER_THREADS, thread_name_prefix="dragoman-reader")
+        self._commits: GroupCommit[Write] = GroupCommit(
+            f"store {self.path}", commit=self._writer.commit, probe=self._writer.probe
+        )
+        self._commits.start()
+        self._is_open = True
+
+    async def close(self) -> None:
+        """Commit what was handed over, then release everything."""
+        if not self._is_open:
+            return
+        self._is_open = False
+        await self._commits.close()
+        # Bounded by the longest read under way.
+        self._threads.shutdown()
+        for reader in (self._reader, *self._readers):
+            reader.close()
+        # Last, because the last connection to close empties the write-ahead log.
+        self._writer.close()
+        self._lock.release()
+
+    # --- writing --------------------------------------------------------------------------------
+
+    def append(self, write: TaskWrite, done: Done) -> None:
+        """Hand over a write; returns at once."""
+        self._commits.submit(write, done)
+
+    def remember_send(self, record: SendRecord, done: Done) -> None:
+        """Hand over the record of a send that made no task."""
+        self._commits.submit(record, done)
+
+    async def put_inbox(self, task_id: str, message: bytes, send: SendRecord | None) -> int:
+        """Store a message for a task; raises ConflictError when there is no such task."""
+        write = PutInbox(task_id, message, send)
+        await self._written(write)
+        return write.number
+
+    async def take_over(self, task_id: str, epoch: int) -> int:
+        """Replace the lease by a newer one; raises ConflictError when it is not ``epoch``."""
+        await self._written(TakeOver(task_id, epoch))
+        return epoch + 1
+
+    async def forget_sends(self, before_ms: int) -> None:
+        """Drop records of sends older than ``before_ms``, some in each commit."""
+        while True:
+            write = ForgetSends(before_ms)
+            await self._written(write)
+            if write.removed < FORGET_AT_ONCE:
+                return
+
+    async def _written(self, write: Write) -> None:
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+        def report(error: StoreError | None) -> None:
+            # Whoever waited may have been cancelled meanwhile.
+            if future.done():
+                return
+            if error is None:
+                future.set_result(None)
+            else:
+                future.set_exception(error)
+
+        self._commits.submit(write, report)
+        await future
+
+    # --- reading --------------------------------------------------------------------------------
+
+    async def find_send(self, key: SendKey, since_ms: int) -> SendRecord | None:
+        """Return what became of a send, if it was recorded at or after ``since_ms``."""
+        rows = self._sends.rows(key)
+        if not rows:
+            return None
+        try:
+            record = self._reader.find_send(key, rows)
+        except sqlite3.Error as error:
+            raise _unavailable(error) from error
+        return record if record is not None and record.at_ms >= since_ms else None
+
+    async def load(self, scope: Scope, task_id: str) -> StoredTask | None:
+        """Return a task; None if there is none of this id in this scope."""
+        try:
+            return self._reader.load(scope, task_id)
+        except sqlite3.Error as error:
+            raise _unavailable(error) from error
+
+    async def read_journal(self, task_id: str) -> tuple[JournalEntry, ...]:
+        """Return the recorded results of a task, oldest first."""
+        return await self._in_thread(Reader.read_journal, task_id)
+
+    async def read_events(
+        self, task_id: str, *, after: int, limit: int
+    ) -> tuple[EventDocument, ...]:
+        """Return events numbered after ``after``: whole segments until there are ``limit``."""
+        return await self._in_thread(Reader.read_events, task_id, after, limit)
+
+    async def read_entries(self, task_id: str, *, until: int) -> tuple[bytes, ...]:
+        """Return all entries from the first up to event ``until`` and not beyond."""
+        return await self._in_thread(Reader.read_entries, task_id, until)
+
+    async def list_tasks(self, query: TaskQuery) -> StoredPage:
+        """Return one page of tasks."""
+        return await self._in_thread(Reader.list_tasks, query)
+
+    async def unfinished(self, *, after_id: str, limit: int) -> tuple[StoredTask, ...]:
+        """Return tasks of any owner that have not ended, by id."""
+        return await self._in_thread(Reader.unfinished, after_id, limit)
+
+    async def _in_thread(
+        self, read: Callable[Concatenate[Reader, P], R], *args: P.args, **kwargs: P.kwargs
+    ) -> R:
+        def run() -> R:
+            # There are as many readers as threads, so one is always free here.
+            reader = self._readers.pop()
+            try:
+                return read(reader, *args, **kwargs)
+            except sqlite3.Error as error:
+                raise _unavailable(error) from error
+            finally:
+                self._readers.append(reader)
+
+        return await asyncio.get_running_loop().run_in_executor(self._threads, run)
+
+
+def _unavailable(error: sqlite3.Error) -> StoreUnavailableError:
+    return StoreUnavailableError(f"SQLite: {error}")

@@ -1,0 +1,282 @@
+"""Turns a batch of writes into one commit.
+
+The normal way assumes that every write is welcome: the writes are folded per task and go out as
+one statement per table. When anything is off, the batch is rolled back and done again write by
+write, so that only the offender fails.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import TYPE_CHECKING, Final
+
+from dragoman.errors import ConflictError, StoreError, StoreUnavailableError
+from dragoman.stores.base import SendRecord, TaskWrite
+from dragoman.stores.sql import ManyRows, read_queries
+from dragoman.stores.sqlite.connection import connect_writer
+from dragoman.stores.sqlite.rows import RefusedError, Rows
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from dragoman.stores.base import SendKey
+    from dragoman.stores.sqlite.send_index import SendIndex
+
+__all__ = ("FORGET_AT_ONCE", "BatchWriter", "ForgetSends", "PutInbox", "TakeOver", "Write")
+
+FORGET_AT_ONCE: Final = 2000
+"""Records of sends dropped in one commit: a few milliseconds."""
+
+_QUERIES: Final = read_queries("dragoman.stores.sqlite")
+_COUNT_CURRENT: Final = ManyRows(_QUERIES["count_current"])
+_INSERT_TASKS: Final = ManyRows(_QUERIES["insert_tasks"])
+_INSERT_SEGMENTS: Final = ManyRows(_QUERIES["insert_segments"])
+_UPDATE_TASKS: Final = ManyRows(_QUERIES["update_tasks"])
+_INSERT_JOURNAL: Final = ManyRows(_QUERIES["insert_journal"])
+_INSERT_SENDS: Final = ManyRows(_QUERIES["insert_sends"])
+
+_BAD_VALUES: Final = (
+    sqlite3.IntegrityError,
+    sqlite3.DataError,
+    sqlite3.InterfaceError,
+    sqlite3.ProgrammingError,
+    OverflowError,
+    UnicodeError,
+)
+"""What SQLite says to a value it will not store. Anything else it says is its own failure."""
+
+
+class PutInbox:
+    """A message for a task. ``number`` is set when it is committed."""
+
+    __slots__ = ("message", "number", "send", "task_id")
+
+    def __init__(self, task_id: str, message: bytes, send: SendRecord | None) -> None:
+        self.task_id = task_id
+        self.message = message
+        self.send = send
+        self.number = 0
+
+
+class TakeOver:
+    """A change of the lease."""
+
+    __slots__ = ("epoch", "task_id")
+
+    def __init__(self, task_id: str, epoch: int) -> None:
+        self.task_id = task_id
+        self.epoch = epoch
+
+
+class ForgetSends:
+    """A removal of old records of sends. ``removed`` is set when it is committed."""
+
+    __slots__ = ("before_ms", "removed")
+
+    def __init__(self, before_ms: int) -> None:
+        self.before_ms = before_ms
+        self.removed = 0
+
+
+Write = TaskWrite | SendRecord | PutInbox | TakeOver | ForgetSends
+
+
+class BatchWriter:
+    """Owns the connection that writes; used by the writer thread alone."""
+
+    def __init__(self, path: Path, sends: SendIndex) -> None:
+        self._path = path
+        self._sends = sends
+        self._connect()
+        self._last_send = self._number(_QUERIES["last_send"])
+        # What the index learns when the transaction is committed.
+        self._noted: list[tuple[SendKey, int]] = []
+        self._first_send = 0
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
+
+    def commit(self, writes: Sequence[Write]) -> Sequence[StoreError | None]:
+        """Make the writes durable and return one outcome each.
+
+        Raises StoreUnavailableError, with nothing kept, when SQLite fails.
+        """
+        try:
+            try:
+                return self._commit_together(writes)
+            except (RefusedError, *_BAD_VALUES):
+                self._roll_back()
+                return self._commit_one_by_one(writes)
+        except sqlite3.Error as error:
+            self._roll_back()
+            message = f"SQLite: {error}"
+            raise StoreUnavailableError(message) from error
+        except BaseException:
+            # A defect: whatever becomes of it, the next batch must find no open transaction.
+            self._roll_back()
+            raise
+
+    def probe(self) -> None:
+        """Write something that needs room on the disk; raises StoreUnavailableError."""
+        try:
+            # A new connection, because the old one may be what is broken.
+            self._connection.close()
+            self._connect()
+            # Two commits, so that the bytes really go out.
+            self._cursor.execute(_QUERIES["fill_probe"])
+            self._cursor.execute(_QUERIES["empty_probe"])
+        except sqlite3.Error as error:
+            message = f"SQLite: {error}"
+            raise StoreUnavailableError(message) from error
+
+    def _connect(self) -> None:
+        self._connection = connect_writer(self._path)
+        self._cursor = self._connection.cursor()
+
+    # --- transactions ---------------------------------------------------------------------------
+
+    def _commit_together(self, writes: Sequence[Write]) -> Sequence[StoreError | None]:
+        self._begin()
+        outcomes: list[StoreError | None] = []
+        rows = Rows()
+        for write in writes:
+            if isinstance(write, TaskWrite):
+                rows.add(write)
+                outcomes.append(None)
+            elif isinstance(write, SendRecord):
+                rows.sends.append(write)
+                outcomes.append(None)
+            else:
+                # These look at what is stored, so all that was handed over before must be there.
+                self._store(rows)
+                rows = Rows()
+                outcomes.append(self._store_rare(write))
+        self._store(rows)
+        self._end()
+        return outcomes
+
+    def _commit_one_by_one(self, writes: Sequence[Write]) -> Sequence[StoreError | None]:
+        self._begin()
+        outcomes = [self._store_alone(write) for write in writes]
+        self._end()
+        return outcomes
+
+    def _begin(self) -> None:
+        self._noted = []
+        self._first_send = 0
+        self._cursor.execute("BEGIN IMMEDIATE")
+
+    def _end(self) -> None:
+        self._cursor.execute("COMMIT")
+        self._sends.add(self._noted)
+        if self._first_send:
+            self._sends.forget_before(self._first_send)
+
+    def _roll_back(self) -> None:
+        try:
+            if self._connection.in_transaction:
+                self._cursor.execute("ROLLBACK")
+        except sqlite3.Error:
+            # SQLite rolls back by itself on severe errors; the probe opens a new connection anyway.
+            self._connection.close()
+
+    def _store_alone(self, write: Write) -> StoreError | None:
+        noted = len(self._noted)
+        self._cursor.execute("SAVEPOINT alone")
+        try:
+            outcome = self._store_one(write)
+        except (RefusedError, *_BAD_VALUES) as error:
+            self._cursor.execute("ROLLBACK TO alone")
+            del self._noted[noted:]
+            outcome = _error_of(write, error)
+        self._cursor.execute("RELEASE alone")
+        return outcome
+
+    # --- statements -----------------------------------------------------------------------------
+
+    def _store_one(self, write: Write) -> StoreError | None:
+        if not isinstance(write, TaskWrite | SendRecord):
+            return self._store_rare(write)
+        rows = Rows()
+        if isinstance(write, TaskWrite):
+            rows.add(write)
+        else:
+            rows.sends.append(write)
+        self._store(rows)
+        return None
+
+    def _store(self, rows: Rows) -> None:
+        """Run the statements; raises RefusedError when a lease or an expected number is stale."""
+        rows.finish()
+        if rows.expected and self._count_current(rows.expected) * 3 != len(rows.expected):
+            raise RefusedError
+        self._run(_INSERT_TASKS, rows.created)
+        self._run(_INSERT_SEGMENTS, rows.segments)
+        self._run(_UPDATE_TASKS, rows.updated)
+        self._run(_INSERT_JOURNAL, rows.journal)
+        if rows.sends:
+            self._store_sends(rows.sends)
+        for taken in rows.inbox_taken.items():
+            self._cursor.execute(_QUERIES["delete_inbox"], taken)
+
+    def _run(self, statement: ManyRows, values: list[object]) -> None:
+        if values:
+            for call in statement.calls(values):
+                self._cursor.execute(*call)
+
+    def _count_current(self, expected: list[object]) -> int:
+        return sum(self._number(*call) for call in _COUNT_CURRENT.calls(expected))
+
+    def _store_sends(self, records: list[SendRecord]) -> None:
+        values: list[object] = []
+        for record in records:
+            key = record.key
+            # Numbers are never used twice: the index may still name one that was rolled back.
+            self._last_send += 1
+            self._noted.append((key, self._last_send))
+            values += (
+                self._last_send,
+                key.scope.tenant,
+                key.scope.owner,
+                key.message_id,
+                record.digest,
+                record.at_ms,
+                record.task_id,
+                record.reply,
+            )
+        self._run(_INSERT_SENDS, values)
+
+    def _store_rare(self, write: PutInbox | TakeOver | ForgetSends) -> StoreError | None:
+        match write:
+            case PutInbox():
+                return self._put_inbox(write)
+            case TakeOver():
+                self._cursor.execute(_QUERIES["take_over"], (write.task_id, write.epoch))
+                return None if self._cursor.rowcount == 1 else ConflictError(write.task_id)
+            case ForgetSends():
+                self._cursor.execute(_QUERIES["forget_sends"], (write.before_ms, FORGET_AT_ONCE))
+                write.removed = self._cursor.rowcount
+                self._first_send = self._number(_QUERIES["first_send"])
+                return None
+
+    def _put_inbox(self, write: PutInbox) -> StoreError | None:
+        numbers = self._cursor.execute(_QUERIES["next_inbox_number"], (write.task_id,)).fetchall()
+        if not numbers:
+            return ConflictError(write.task_id)
+        write.number = numbers[0][0]
+        self._cursor.execute(_QUERIES["insert_inbox"], (write.task_id, write.number, write.message))
+        if write.send is not None:
+            self._store_sends([write.send])
+        return None
+
+    def _number(self, statement: str, values: Sequence[object] = ()) -> int:
+        return int(self._cursor.execute(statement, values).fetchall()[0][0])
+
+
+def _error_of(write: Write, error: Exception) -> StoreError:
+    is_conflict = isinstance(error, RefusedError | sqlite3.IntegrityError)
+    if is_conflict and isinstance(write, TaskWrite):
+        return ConflictError(write.task_id)
+    return StoreError(f"SQLite will not store this: {error}")

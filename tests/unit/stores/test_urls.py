@@ -1,0 +1,48 @@
+import pytest
+
+from dragoman.errors import UsageError
+from dragoman.stores.memory import MemoryTaskStore
+from dragoman.stores.sqlite.store import SQLiteTaskStore
+from dragoman.stores.urls import open_store
+
+
+def test_memory_is_the_store_in_memory() -> None:
+    assert isinstance(open_store("memory:"), MemoryTaskStore)
+
+
+@pytest.mark.parametrize(
+    ("url", "path"),
+    [
+        ("sqlite:///tasks.db", "tasks.db"),
+        ("sqlite:///data/tasks.db", "data/tasks.db"),
+        ("sqlite:////var/lib/agent/tasks.db", "/var/lib/agent/tasks.db"),
+        # Nothing in a path is special.
+        ("sqlite:///my tasks?#%20.db", "my tasks?#%20.db"),
+    ],
+)
+def test_sqlite_names_a_path(url: str, path: str) -> None:
+    store = open_store(url)
+    assert isinstance(store, SQLiteTaskStore)
+    assert str(store.path) == path
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "tasks.db",
+        "memory",
+        "memory:x",
+        "sqlite:",
+        "sqlite://tasks.db",
+        "sqlite:///",
+        "sqlite:////",
+        "sqlite:///data/",
+        "mysql:///tasks",
+    ],
+)
+def test_any_other_address_is_refused_with_the_known_forms(url: str) -> None:
+    with pytest.raises(UsageError, match="sqlite:///") as caught:
+        open_store(url)
+    assert "memory:" in str(caught.value)
+    assert repr(url) in str(caught.value)
