@@ -1,0 +1,1 @@
+"""The authoring API: an Agent, its skills, and what they are given."""

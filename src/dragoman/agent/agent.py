@@ -1,0 +1,391 @@
+"""Agent: what an author says about an agent, and the Worker that runs its skills.
+
+It holds only what the author said. Where and how it is served is the business of
+``dragoman.server``.
+"""
+
+from __future__ import annotations
+
+import inspect
+import logging
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Final, TypeVar, overload
+
+from dragoman.agent.context import Context
+from dragoman.agent.modes import TEXT
+from dragoman.agent.skill import CancelHook, Skill
+from dragoman.agent.threads import DEFAULT_THREADS, Threads
+from dragoman.clock import Clock, SystemClock
+from dragoman.errors import InvalidParamsError, UnsupportedOperationError, UsageError
+from dragoman.model.cards import AgentExtension, AgentProvider, AgentSkill
+from dragoman.model.messages import Message
+
+if TYPE_CHECKING:
+    from dragoman.model.base import JsonObject
+    from dragoman.model.operations import SendMessageRequest
+    from dragoman.service.worker import Outcome, Plan, Turn
+
+__all__ = ("RESERVED_TENANTS", "Agent")
+
+RESERVED_TENANTS: Final = frozenset(
+    {
+        "v1",
+        "api",
+        "a2a",
+        "agent",
+        "tasks",
+        "message",
+        "console",
+        "healthz",
+        "readyz",
+        "metrics",
+        ".well-known",
+    }
+)
+"""First segments of paths we serve; a tenant is a first segment too (DESIGN, section 3)."""
+
+_SKILL_KEY: Final = "skillId"
+
+_logger = logging.getLogger(__name__)
+
+Function = TypeVar("Function", bound=Callable[..., object])
+RouteFunction = TypeVar("RouteFunction", bound=Callable[[Message], object])
+ASGIApp = Callable[
+    [
+        MutableMapping[str, object],
+        Callable[[], Awaitable[MutableMapping[str, object]]],
+        Callable[[MutableMapping[str, object]], Awaitable[None]],
+    ],
+    Awaitable[None],
+]
+
+Hook = TypeVar("Hook", bound=Callable[[], object])
+Cleanup = TypeVar("Cleanup", bound=CancelHook)
+
+
+class Agent:
+    """An agent: a name, a description, and functions marked as skills.
+
+    Args:
+        provider: who runs it; ``(organization, url)`` will do.
+        tenants: the tenants it serves beside the default one.
+        input_modes: media types taken by default; else what the skills take.
+        output_modes: media types given by default; else what the skills give.
+        streaming: whether callers may follow the work as it goes.
+        extended_card: whether the card promises a fuller card to callers who authenticate.
+        threads: how many plain functions may run at once.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        description: str = "",
+        *,
+        version: str = "1.0.0",
+        provider: AgentProvider | tuple[str, str] | None = None,
+        documentation_url: str | None = None,
+        icon_url: str | None = None,
+        tenants: Sequence[str] = (),
+        extensions: Sequence[AgentExtension] = (),
+        input_modes: Sequence[str] | None = None,
+        output_modes: Sequence[str] | None = None,
+        streaming: bool = True,
+        extended_card: bool = False,
+        threads: int = DEFAULT_THREADS,
+        clock: Clock | None = None,
+    ) -> None:
+        """Say what the card will say.
+
+        Raises:
+            UsageError: the name is empty, or a tenant has a name we need.
+        """
+        if not name:
+            raise UsageError("an Agent needs a name")
+        self.name: Final = name
+        self.description: Final = description
+        self.version: Final = version
+        self.provider: Final = _provider_of(provider)
+        self.documentation_url: Final = documentation_url
+        self.icon_url: Final = icon_url
+        self.tenants: Final = _checked_tenants(tenants)
+        self.extensions: Final = tuple(extensions)
+        self.streaming: Final = streaming
+        self.extended_card: Final = extended_card
+        self._input_modes = None if input_modes is None else tuple(input_modes)
+        self._output_modes = None if output_modes is None else tuple(output_modes)
+        self._threads = Threads(threads)
+        self._clock = clock or SystemClock()
+        self._skills: dict[str, Skill] = {}
+        self._default: Skill | None = None
+        self._route: Callable[[Message], object] | None = None
+        self._startup_hooks: list[Callable[[], object]] = []
+        self._shutdown_hooks: list[Callable[[], object]] = []
+        self._cancel_hooks: list[CancelHook] = []
+
+    # --- what the card says ---------------------------------------------------------------------
+
+    @property
+    def skills(self) -> tuple[AgentSkill, ...]:
+        """The skills to publish, the default one first."""
+        return tuple(skill.published for skill in self._skills.values())
+
+    @property
+    def schemas(self) -> dict[str, JsonObject]:
+        """The JSON Schema of the data each skill takes; skills that take none are left out."""
+        return {
+            skill_id: skill.schema
+            for skill_id, skill in self._skills.items()
+            if skill.schema is not None
+        }
+
+    @property
+    def input_modes(self) -> tuple[str, ...]:
+        """The media types it takes by default."""
+        if self._input_modes is not None:
+            return self._input_modes
+        return _together([skill.input_modes for skill in self.skills])
+
+    @property
+    def output_modes(self) -> tuple[str, ...]:
+        """The media types it gives by default."""
+        if self._output_modes is not None:
+            return self._output_modes
+        return _together([skill.output_modes for skill in self.skills])
+
+    # --- what the author writes -----------------------------------------------------------------
+
+    @overload
+    def skill(self, function: Function, /) -> Function: ...
+    @overload
+    def skill(
+        self,
+        /,
+        *,
+        id: str | None = None,
+        name: str | None = None,
+        description: str | None = None,
+        tags: Sequence[str] = (),
+        examples: Sequence[str] = (),
+        input_modes: Sequence[str] | None = None,
+        output_modes: Sequence[str] | None = None,
+        on_cancel: CancelHook | None = None,
+    ) -> Callable[[Function], Function]: ...
+
+    def skill(
+        self,
+        function: Function | None = None,
+        /,
+        *,
+        id: str | None = None,  # noqa: A002 - the card's own word for it
+        name: str | None = None,
+        description: str | None = None,
+        tags: Sequence[str] = (),
+        examples: Sequence[str] = (),
+        input_modes: Sequence[str] | None = None,
+        output_modes: Sequence[str] | None = None,
+        on_cancel: CancelHook | None = None,
+    ) -> Function | Callable[[Function], Function]:
+        """Make a function a skill; use it bare or with options. The function itself is unchanged.
+
+        Args:
+            id: the function's name unless given.
+            name: made from the id unless given.
+            description: the first paragraph of the docstring, else the name, unless given.
+            tags: the id unless given.
+            input_modes: read off the parameters unless given.
+            output_modes: read off the result's annotation unless given.
+            on_cancel: called after a task of this skill was canceled.
+
+        Raises:
+            UsageError: the id is taken, or a parameter cannot be supplied from a message.
+        """
+
+        def add(function: Function) -> Function:
+            skill_id = id or _name_of(function)
+            title = name or skill_id.replace("_", " ").replace("-", " ").strip().title()
+            published = AgentSkill(
+                id=skill_id,
+                name=title,
+                description=description or _first_paragraph(function) or title,
+                tags=tuple(tags) or (skill_id,),
+                examples=tuple(examples),
+                input_modes=tuple(input_modes or ()),
+                output_modes=tuple(output_modes or ()),
+            )
+            self._add(Skill(function, published, threads=self._threads, on_cancel=on_cancel))
+            return function
+
+        return add if function is None else add(function)
+
+    def route(self, function: RouteFunction, /) -> RouteFunction:
+        """Let a function choose the skill for messages that name none.
+
+        It is given the message and returns a skill's id or its function. It runs before anything is
+        stored and on the loop, so it must be quick, and cannot be a coroutine.
+
+        Raises:
+            UsageError: it is a coroutine, or there is such a function already.
+        """
+        where = f"route ({_name_of(function)})"
+        if inspect.iscoroutinefunction(function):
+            raise UsageError(f"{where} cannot be async: it is asked before anything is stored")
+        if len(inspect.signature(function).parameters) != 1:
+            raise UsageError(f"{where} must take one parameter, the message")
+        if self._route is not None:
+            raise UsageError(f"{where}: this agent has a route function already")
+        self._route = function
+        return function
+
+    def on_startup(self, hook: Hook, /) -> Hook:
+        """Call a function (async or not) before the first turn."""
+        self._startup_hooks.append(hook)
+        return hook
+
+    def on_shutdown(self, hook: Hook, /) -> Hook:
+        """Call a function (async or not) after the last turn; the last one added comes first."""
+        self._shutdown_hooks.append(hook)
+        return hook
+
+    def on_cancel(self, hook: Cleanup, /) -> Cleanup:
+        """Call a coroutine function with the context of each task that was canceled.
+
+        The task has ended then: the context can be read, but nothing more can be said.
+        """
+        self._cancel_hooks.append(hook)
+        return hook
+
+    # --- serving --------------------------------------------------------------------------------
+
+    @cached_property
+    def app(self) -> ASGIApp:
+        """A plain ASGI app with default settings, made once; mount it or run it."""
+        return self.asgi()
+
+    def asgi(self, **settings: object) -> ASGIApp:
+        """Return a new ASGI app with settings of its own (``dragoman.server.config``)."""
+        from dragoman.server.asgi import build_app  # noqa: PLC0415 - serving is loaded by whoever serves
+
+        return build_app(self, settings or None)
+
+    # --- Worker ---------------------------------------------------------------------------------
+
+    def plan(self, request: SendMessageRequest) -> Plan:
+        """Choose the skill for a message that begins something new, and check its parameters.
+
+        Raises:
+            InvalidParamsError: it names an unknown skill, or a parameter is missing or wrong.
+        """
+        skill = self._choose(request)
+        skill.check(request.message)
+        return skill.plan
+
+    async def answer(self, plan: Plan, request: SendMessageRequest, context_id: str) -> Message:
+        """Answer directly; only for a plan that says so."""
+        skill = self._skill(plan.skill_id)
+        return await skill.answer(request.message, context_id, self._clock.new_id)
+
+    async def run(self, turn: Turn) -> Outcome:
+        """Run one turn. Whatever the author's code raises, except Rejected, comes through."""
+        return await self._skill(turn.skill_id).run(turn)
+
+    async def canceled(self, turn: Turn) -> None:
+        """Call the cleanup hooks, the skill's own first; one that fails is logged."""
+        own = self._skill(turn.skill_id).on_cancel
+        hooks = self._cancel_hooks if own is None else [own, *self._cancel_hooks]
+        for hook in hooks:
+            try:
+                await hook(Context(turn))
+            except Exception:
+                _logger.exception("cleanup after canceled task %s failed", turn.task_id)
+
+    async def startup(self) -> None:
+        """Call the startup hooks, in order."""
+        for hook in self._startup_hooks:
+            await _call_hook(hook)
+
+    async def shutdown(self) -> None:
+        """Call the shutdown hooks, the last one first, and let the threads go."""
+        try:
+            for hook in reversed(self._shutdown_hooks):
+                await _call_hook(hook)
+        finally:
+            self._threads.shutdown()
+
+    # --- inside ---------------------------------------------------------------------------------
+
+    def _add(self, skill: Skill) -> None:
+        skill_id = skill.plan.skill_id
+        if skill_id in self._skills:
+            raise UsageError(f"skill {skill_id} exists already; give this one another id")
+        self._skills[skill_id] = skill
+        self._default = self._default or skill
+
+    def _skill(self, skill_id: str) -> Skill:
+        skill = self._skills.get(skill_id)
+        if skill is None:
+            raise UsageError(f"a task needs skill {skill_id}, which this agent does not have")
+        return skill
+
+    def _choose(self, request: SendMessageRequest) -> Skill:
+        for place, metadata in (
+            ("message.metadata", request.message.metadata),
+            ("metadata", request.metadata),
+        ):
+            if metadata is not None and _SKILL_KEY in metadata:
+                return self._named(metadata[_SKILL_KEY], f"{place}.{_SKILL_KEY}")
+        if self._route is not None:
+            return self._routed(self._route(request.message))
+        if self._default is None:
+            raise UnsupportedOperationError("This agent has no skills")
+        return self._default
+
+    def _named(self, skill_id: object, field: str) -> Skill:
+        skill = self._skills.get(skill_id) if isinstance(skill_id, str) else None
+        if skill is None:
+            raise InvalidParamsError.of(field, "names no skill of this agent")
+        return skill
+
+    def _routed(self, choice: object) -> Skill:
+        for skill in self._skills.values():
+            if choice == skill.plan.skill_id or choice is skill.function:
+                return skill
+        raise UsageError(f"the route function returned {choice!r}, which is no skill of this agent")
+
+
+def _provider_of(provider: AgentProvider | tuple[str, str] | None) -> AgentProvider | None:
+    if isinstance(provider, tuple):
+        organization, url = provider
+        return AgentProvider(organization=organization, url=url)
+    return provider
+
+
+def _checked_tenants(tenants: Sequence[str]) -> tuple[str, ...]:
+    for tenant in tenants:
+        if tenant in RESERVED_TENANTS:
+            raise UsageError(f"tenant {tenant!r} has a name that our own paths use")
+        if not tenant or "/" in tenant:
+            raise UsageError(f"tenant {tenant!r} cannot be a segment of a path")
+    return tuple(tenants)
+
+
+def _together(modes: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(mode for each in modes for mode in each)) or (TEXT,)
+
+
+def _name_of(function: Callable[..., object]) -> str:
+    name = getattr(function, "__name__", "")
+    if not isinstance(name, str) or not name.isidentifier():
+        raise UsageError(f"{function!r} has no name of its own; give the skill an id")
+    return name
+
+
+def _first_paragraph(function: Callable[..., object]) -> str:
+    paragraph = (inspect.getdoc(function) or "").split("\n\n", 1)[0]
+    return " ".join(paragraph.split())
+
+
+async def _call_hook(hook: Callable[[], object]) -> None:
+    result = hook()
+    if isinstance(result, Awaitable):
+        await result

@@ -1,0 +1,192 @@
+"""What a skill gives back: values turned into parts, artifacts and messages."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, cast
+
+import msgspec
+
+from dragoman.agent.files import File
+from dragoman.agent.schema import dump_model
+from dragoman.errors import UsageError
+from dragoman.model.media_types import accepts
+from dragoman.model.messages import Message, Role
+from dragoman.model.parts import Part
+from dragoman.model.tasks import Artifact
+from dragoman.service.worker import Completed, Outcome, Turn
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from dragoman.model.base import JsonObject
+
+__all__ = (
+    "ArtifactStream",
+    "Rejected",
+    "Reply",
+    "direct_message",
+    "finish",
+    "parts_of",
+    "turn_message",
+)
+
+_BYTES_MEDIA_TYPE: Final = "application/octet-stream"
+_END_OF_STREAM: Final = (Part(text=""),)
+_COMPLETED: Final = Completed()
+
+
+class Reply:
+    """A message to the caller.
+
+    ``Reply("Done.", {"count": 3})`` has a text part and a data part; each argument becomes parts by
+    the rules of return values. A skill annotated ``-> Reply`` answers with it directly and no task
+    is made; returned by any other skill it becomes the final status message of the completed task.
+    """
+
+    __slots__ = ("metadata", "parts")
+
+    def __init__(self, *content: object, metadata: JsonObject | None = None) -> None:
+        """Turn the content into parts; there must be some."""
+        if not content:
+            raise UsageError("Reply needs something to say")
+        self.parts: tuple[Part, ...] = tuple(part for each in content for part in parts_of(each))
+        self.metadata = metadata
+
+
+class Rejected(Exception):  # noqa: N818 - a verdict of the author, named like the state
+    """Raised by a skill to decline the work: the task ends as rejected.
+
+    The content is shown to the caller, by the rules of ``Reply``.
+    """
+
+    def __init__(self, *content: object, metadata: JsonObject | None = None) -> None:
+        """Keep what to tell the caller; saying nothing is possible."""
+        super().__init__(*content)
+        self.reply = Reply(*content, metadata=metadata) if content else None
+
+
+def parts_of(value: object) -> tuple[Part, ...]:
+    """Turn a value into parts.
+
+    Text becomes a text part, bytes and files a file part, parts stay what they are (alone or in a
+    list or tuple); everything else that JSON can express becomes one data part.
+
+    Raises:
+        UsageError: JSON cannot express it.
+    """
+    if isinstance(value, str):
+        return (Part(text=value),)
+    if isinstance(value, Part):
+        return (value,)
+    if isinstance(value, File):
+        return (value.part(),)
+    if isinstance(value, Reply | Message):
+        return value.parts
+    if isinstance(value, bytes | bytearray):
+        return (Part(raw=bytes(value), media_type=_BYTES_MEDIA_TYPE),)
+    if isinstance(value, list | tuple):
+        items = cast("Sequence[object]", value)
+        if items and all(isinstance(item, Part | File) for item in items):
+            return tuple(part for item in items for part in parts_of(item))
+    return (Part(data=_json_of(cast("object", value))),)
+
+
+def _json_of(value: object) -> object:
+    try:
+        return msgspec.to_builtins(value, str_keys=True, enc_hook=dump_model)
+    except (TypeError, NotImplementedError) as error:
+        raise UsageError(
+            f"a {type(value).__qualname__} cannot be sent: use text, bytes, File, Part, Artifact, "
+            "or data that JSON can express"
+        ) from error
+
+
+def turn_message(turn: Turn, reply: Reply) -> Message:
+    """Make the agent's message within a task."""
+    return Message(
+        message_id=turn.new_id(),
+        context_id=turn.context_id,
+        task_id=turn.task_id,
+        role=Role.AGENT,
+        parts=reply.parts,
+        metadata=reply.metadata,
+    )
+
+
+def direct_message(reply: Reply, context_id: str, new_id: Callable[[], str]) -> Message:
+    """Make the agent's message outside of any task."""
+    return Message(
+        message_id=new_id(),
+        context_id=context_id,
+        role=Role.AGENT,
+        parts=reply.parts,
+        metadata=reply.metadata,
+    )
+
+
+def _tailored(turn: Turn, parts: tuple[Part, ...]) -> tuple[Part, ...]:
+    """Write data as text for a caller who takes text but no JSON (R-3.2.2-9)."""
+    modes = turn.accepted_output_modes
+    if not modes or accepts(modes, "application/json") or not accepts(modes, "text/plain"):
+        return parts
+    return tuple(
+        Part(text=msgspec.json.encode(part.data).decode(), metadata=part.metadata)
+        if part.kind == "data"
+        else part
+        for part in parts
+    )
+
+
+async def finish(turn: Turn, value: object) -> Outcome:
+    """Publish what a skill returned, and complete the task with it."""
+    if value is None:
+        return _COMPLETED
+    if isinstance(value, Message):
+        value = Reply(*value.parts, metadata=value.metadata)
+    if isinstance(value, Reply):
+        return Completed(turn_message(turn, value))
+    if not isinstance(value, Artifact):
+        value = Artifact(artifact_id=turn.new_id(), parts=_tailored(turn, parts_of(value)))
+    await turn.artifact(value, last_chunk=True)
+    return _COMPLETED
+
+
+class ArtifactStream:
+    """The chunks of one artifact, as a generator yields them.
+
+    Every chunk is published the moment it is there. Nobody knows then whether it is the last, and
+    holding one back to find out would delay every word of a stream by one word. So the end is a
+    chunk of its own: an empty text, because a chunk must have a part (R-5.7-3). It
+    adds nothing to the artifact (``dragoman.engine.artifacts``).
+
+    An ``Artifact`` that is yielded is an artifact of its own and no chunk.
+    """
+
+    __slots__ = ("_artifact_id", "_turn")
+
+    def __init__(self, turn: Turn) -> None:
+        """Publish nothing yet: a generator that yields nothing has no artifact."""
+        self._turn = turn
+        self._artifact_id = ""
+
+    async def add(self, value: object) -> None:
+        """Publish one chunk."""
+        if isinstance(value, Artifact):
+            await self._turn.artifact(value, last_chunk=True)
+            return
+        if isinstance(value, Reply):
+            raise UsageError("a generator yields chunks of an artifact; a Reply is said by ctx.say")
+        is_first = not self._artifact_id
+        if is_first:
+            self._artifact_id = self._turn.new_id()
+        chunk = Artifact(
+            artifact_id=self._artifact_id, parts=_tailored(self._turn, parts_of(value))
+        )
+        await self._turn.artifact(chunk, append=not is_first)
+
+    async def close(self) -> Outcome:
+        """Mark the end of the artifact, if there is one, and complete the task."""
+        if self._artifact_id:
+            end = Artifact(artifact_id=self._artifact_id, parts=_END_OF_STREAM)
+            await self._turn.artifact(end, append=True, last_chunk=True)
+        return _COMPLETED

@@ -1,0 +1,259 @@
+"""dragoman serve: run an agent."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import gc
+import os
+import signal
+import socket
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from dragoman.cli.logs import FORMATS, LEVELS, set_up_logging
+from dragoman.errors import UsageError
+from dragoman.server.config import Settings, load_settings, read_config_file
+
+if TYPE_CHECKING:
+    from dragoman.server.asgi import App
+
+__all__ = ("add_parser",)
+
+_OWN: Final[dict[str, object]] = {
+    "host": "127.0.0.1",
+    "port": 8000,
+    "log_level": "info",
+    "log_format": "text",
+}
+"""What the command itself needs beside the settings of the server, with defaults."""
+
+_CONFIG_FILE: Final = "dragoman.toml"
+_SPARE_SECONDS: Final = 5
+"""Beyond the grace period, for answers that are still on their way out."""
+
+_EPILOG: Final = """\
+Every option can also be set in the environment (DRAGOMAN_PORT=9000) or in a TOML file (port = 9000;
+dragoman.toml in the working directory is read unless --config names another). The command line
+wins, then the environment, then the file. The settings reference lists the limits that have no
+option.
+"""
+
+
+class Commands(Protocol):
+    """What argparse returns from ``add_subparsers``; it has no public name there."""
+
+    def add_parser(self, name: str, **options: Any) -> argparse.ArgumentParser:
+        """Add a command."""
+        ...
+
+
+def add_parser(commands: Commands) -> None:
+    """Add the command and its options."""
+    parser = commands.add_parser(
+        "serve",
+        help="run an agent",
+        description="Serve an agent over A2A: JSON-RPC and HTTP+JSON on one port.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        argument_default=argparse.SUPPRESS,
+    )
+    parser.add_argument(
+        "agent",
+        metavar="PATH[:NAME]",
+        help="file with the agent, or module:variable; the variable is 'agent' unless named",
+    )
+    parser.add_argument("--host", help="address to listen on (default 127.0.0.1)")
+    parser.add_argument(
+        "--port", type=int, help="port to listen on; 0 picks a free one (default 8000)"
+    )
+    parser.add_argument(
+        "--store",
+        metavar="URL",
+        help="where tasks are kept: sqlite:///file.db, sqlite:////abs/file.db or memory: "
+        f"(default {Settings().store})",
+    )
+    parser.add_argument(
+        "--public-url",
+        metavar="URL",
+        help="address callers use, for the card (default: worked out)",
+    )
+    parser.add_argument(
+        "--allow-anonymous",
+        action="store_true",
+        help="serve callers from other machines although nobody authenticates them",
+    )
+    parser.add_argument(
+        "--strict-versions",
+        action="store_true",
+        help="refuse requests without A2A-Version, as the letter of the text wants",
+    )
+    parser.add_argument("--reload", action="store_true", help="start anew when a file changes")
+    parser.add_argument(
+        "--log-level", choices=LEVELS, help="least serious lines to log (default info)"
+    )
+    parser.add_argument("--log-format", choices=FORMATS, help="form of log lines (default text)")
+    parser.add_argument("--config", metavar="FILE", help=f"settings file (default {_CONFIG_FILE})")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Serve until told to stop; return the exit code."""
+    given = {name: value for name, value in vars(options).items() if name != "run"}
+    reference = given.pop("agent")
+    is_reload = given.pop("reload", False)
+    file = _config_file(given.pop("config", None))
+    own = {
+        name: given.pop(name, os.environ.get(f"DRAGOMAN_{name.upper()}", file.get(name, default)))
+        for name, default in _OWN.items()
+    }
+    settings = load_settings(given, os.environ, file, known_elsewhere=frozenset(_OWN))
+    listener = _listen(str(own["host"]), _port(own["port"]))
+    serve = partial(_serve_agent, reference, settings, own)
+    with listener:
+        if is_reload:
+            return _reload(reference, serve, listener)
+        return serve(sockets=[listener])
+
+
+def _config_file(path: str | None) -> dict[str, object]:
+    named = path or os.environ.get("DRAGOMAN_CONFIG")
+    if named:
+        return read_config_file(Path(named))
+    default = Path(_CONFIG_FILE)
+    return read_config_file(default) if default.is_file() else {}
+
+
+def _port(value: object) -> int:
+    try:
+        port = int(str(value))
+    except ValueError:
+        port = -1
+    if not 0 <= port <= 65535:
+        raise UsageError(f"the port must be a number from 0 to 65535, not {value!r}")
+    return port
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    """Take the port now, so that a port in use is told before anything else is done."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+    except OSError as error:
+        listener.close()
+        raise UsageError(
+            f"cannot listen on {host} port {port}: {(error.strerror or str(error)).lower()}; "
+            "stop what uses it or choose another with --port"
+        ) from None
+    listener.set_inheritable(True)
+    return listener
+
+
+def _serve_agent(
+    reference: str,
+    settings: Settings,
+    own: dict[str, object],
+    sockets: list[socket.socket],
+) -> int:
+    """Serve in this process. It imports here: a usage error should not cost that time."""
+    set_up_logging(str(own["log_level"]), str(own["log_format"]))
+    from dragoman.cli.loading import load_agent  # noqa: PLC0415 - see above
+    from dragoman.server.asgi import build_app  # noqa: PLC0415 - see above
+
+    agent = load_agent(reference)
+    app = build_app(agent, settings)
+    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        return runner.run(_serve(app, f"{agent.name} {agent.version}", settings, sockets))
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    try:
+        import uvloop  # noqa: PLC0415 - not to be had on every platform
+    except ImportError:
+        return None
+    return uvloop.new_event_loop
+
+
+async def _serve(app: App, title: str, settings: Settings, sockets: list[socket.socket]) -> int:
+    import uvicorn  # noqa: PLC0415 - only this command needs it
+
+    # Started here, so that what is wrong with the store is one line and not a failed lifespan.
+    await app.runtime.start()
+    _calm_the_collector()
+    config = uvicorn.Config(
+        app,
+        loop="none",
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        timeout_graceful_shutdown=round(settings.shutdown_grace_seconds) + _SPARE_SECONDS,
+    )
+
+    class Server(uvicorn.Server):
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().startup(sockets=sockets)
+            if sockets:
+                sys.stdout.write(_banner(title, sockets[0], settings))
+                sys.stdout.flush()
+
+        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+            # Streams end and turns finish before connections are waited for.
+            for server in self.servers:
+                server.close()
+            await app.runtime.drain()
+            await super().shutdown(sockets=sockets)
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        # uvicorn raises the signal again when it is done; by then it has been obeyed.
+        signal.signal(number, lambda _number, _frame: None)
+    await Server(config).serve(sockets=sockets)
+    return 0
+
+
+def _calm_the_collector() -> None:
+    """Keep long garbage collections out of requests.
+
+    What exists now lives as long as the process, so it need not be looked at again; the values of
+    a request cannot form cycles. Measured: the 99th percentile falls from about 100 ms to 5 ms.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 100)
+
+
+def _banner(title: str, listener: socket.socket, settings: Settings) -> str:
+    host, port = listener.getsockname()[:2]
+    if host in ("0.0.0.0", "::"):  # noqa: S104 - compared, not bound
+        host = "127.0.0.1"
+    url = (settings.public_url or f"http://{f'[{host}]' if ':' in host else host}:{port}").rstrip(
+        "/"
+    )
+    request = '{"message":{"messageId":"m-1","role":"ROLE_USER","parts":[{"text":"hello"}]}}'
+    return (
+        f"{title} is served at {url} (store: {settings.store})\n"
+        f"  card:  {url}/.well-known/agent-card.json\n"
+        f"  try:   curl {url}/message:send -H 'Content-Type: application/a2a+json' "
+        f"-H 'A2A-Version: 1.0' -d '{request}'\n"
+        "  stop:  Ctrl-C\n"
+    )
+
+
+def _reload(
+    reference: str, serve: Callable[[list[socket.socket]], int], listener: socket.socket
+) -> int:
+    import uvicorn  # noqa: PLC0415 - only here
+    from uvicorn.supervisors import ChangeReload  # noqa: PLC0415 - only here
+
+    place = Path(reference.partition(":")[0])
+    folder = place.resolve().parent if place.exists() else Path.cwd()
+    config = uvicorn.Config("reloaded", reload=True, reload_dirs=[str(folder)], log_config=None)
+    ChangeReload(config, target=serve, sockets=[listener]).run()  # type: ignore[arg-type]
+    return 0

@@ -1,0 +1,60 @@
+"""Under which address the caller reached this server."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+__all__ = ("base_url",)
+
+_HOST = re.compile(r"[A-Za-z0-9._~\-]+(:\d{1,5})?|\[[0-9A-Fa-f:.]+\](:\d{1,5})?", re.ASCII)
+
+
+def base_url(
+    headers: Mapping[bytes, str],
+    *,
+    scheme: str,
+    server: tuple[str, int | None] | None,
+    root_path: str,
+    peer: str | None,
+    trusted_proxies: frozenset[str],
+    public_url: str | None,
+) -> str:
+    """Return the URL of this application as the caller knows it, without a slash at the end.
+
+    The configured public URL wins; then what a trusted proxy says (``Forwarded``, else
+    ``X-Forwarded-*``); then Host. A header that is not a host name is not echoed.
+    """
+    if public_url:
+        return public_url.rstrip("/")
+    host = headers.get(b"host", "")
+    prefix = root_path
+    if peer is None or peer in trusted_proxies:
+        forwarded = _forwarded(headers.get(b"forwarded", ""))
+        scheme = _first(forwarded.get("proto") or headers.get(b"x-forwarded-proto")) or scheme
+        host = _first(forwarded.get("host") or headers.get(b"x-forwarded-host")) or host
+        prefix = _first(headers.get(b"x-forwarded-prefix")) + root_path
+    if not _HOST.fullmatch(host):
+        host = _listening_at(server)
+    if scheme not in ("http", "https"):
+        scheme = "http"
+    return f"{scheme}://{host}{prefix}".rstrip("/")
+
+
+def _listening_at(server: tuple[str, int | None] | None) -> str:
+    """Return the address that was connected to, if it is one of the network."""
+    if server is None or server[1] is None:
+        return "localhost"
+    host, port = server
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def _first(value: str | None) -> str:
+    """Return the value the outermost proxy gave."""
+    return (value or "").partition(",")[0].strip()
+
+
+def _forwarded(value: str) -> dict[str, str]:
+    """Return the pairs of the first hop of a Forwarded header (RFC 7239)."""
+    pairs = (pair.strip().partition("=") for pair in value.split(",", maxsplit=1)[0].split(";"))
+    return {name.lower(): text.strip('"') for name, _, text in pairs if name}

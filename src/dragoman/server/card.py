@@ -1,0 +1,203 @@
+"""The Agent Card this server publishes: built from the agent, addressed for the caller, cached."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from email.utils import formatdate, parsedate_to_datetime
+from functools import lru_cache
+from typing import Final, Protocol
+
+from msgspec import Struct
+
+from dragoman.dialects.v1_0.codec import V1_0_DIALECT
+from dragoman.errors import UsageError
+from dragoman.model.base import JsonObject
+from dragoman.model.cards import (
+    AgentCapabilities,
+    AgentCard,
+    AgentExtension,
+    AgentInterface,
+    AgentProvider,
+    AgentSkill,
+)
+
+__all__ = ("CardDesk", "CardFile", "Describes", "capabilities_of", "is_fresh")
+
+SKILL_SCHEMA_EXTENSION: Final = "https://dragoman.dev/extensions/skill-schema/v1"
+"""AgentSkill has no member for the shape of its data, so an extension publishes it."""
+
+_BASES: Final = 64
+"""Addresses under which one agent is reached; callers choose them, so the memory is bounded."""
+
+
+class Describes(Protocol):
+    """What an agent says of itself."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        ...
+
+    @property
+    def description(self) -> str:
+        """What it is for."""
+        ...
+
+    @property
+    def version(self) -> str:
+        """Its own version."""
+        ...
+
+    @property
+    def provider(self) -> AgentProvider | None:
+        """Who runs it."""
+        ...
+
+    @property
+    def documentation_url(self) -> str | None:
+        """Where its documentation is."""
+        ...
+
+    @property
+    def icon_url(self) -> str | None:
+        """Where its icon is."""
+        ...
+
+    @property
+    def tenants(self) -> tuple[str, ...]:
+        """The tenants it serves beside the default one."""
+        ...
+
+    @property
+    def extensions(self) -> tuple[AgentExtension, ...]:
+        """The protocol extensions it supports."""
+        ...
+
+    @property
+    def streaming(self) -> bool:
+        """Whether callers may follow the work."""
+        ...
+
+    @property
+    def extended_card(self) -> bool:
+        """Whether the card promises a fuller one."""
+        ...
+
+    @property
+    def skills(self) -> tuple[AgentSkill, ...]:
+        """What it can do, the default first."""
+        ...
+
+    @property
+    def schemas(self) -> Mapping[str, JsonObject]:
+        """The JSON Schema of the data each skill takes."""
+        ...
+
+    @property
+    def input_modes(self) -> tuple[str, ...]:
+        """The media types it takes."""
+        ...
+
+    @property
+    def output_modes(self) -> tuple[str, ...]:
+        """The media types it gives."""
+        ...
+
+
+class CardFile(Struct, frozen=True, gc=False):
+    """A card as bytes, with the validators of RFC 9110."""
+
+    body: bytes
+    etag: str
+    last_modified: str
+
+
+def capabilities_of(agent: Describes) -> AgentCapabilities:
+    """Return what the card declares, which is what the gate enforces."""
+    extensions = agent.extensions
+    if agent.schemas:
+        extensions += (
+            AgentExtension(
+                uri=SKILL_SCHEMA_EXTENSION,
+                description="The JSON Schema of the data each skill takes.",
+                params={skill: {"input": schema} for skill, schema in agent.schemas.items()},
+            ),
+        )
+    for extension in extensions:
+        if not extension.uri:
+            raise UsageError("an extension of this agent has no uri")  # Q-37
+    return AgentCapabilities(
+        streaming=agent.streaming,
+        push_notifications=False,
+        extensions=extensions,
+        extended_agent_card=agent.extended_card,
+    )
+
+
+class CardDesk:
+    """Hands out the card."""
+
+    def __init__(self, agent: Describes, started_ms: int) -> None:
+        """Check what will be published.
+
+        Raises:
+            UsageError: the agent lacks something a card must have (Q-20).
+        """
+        if not agent.skills:
+            raise UsageError(
+                f"agent {agent.name!r} has no skills; mark a function with @agent.skill"
+            )
+        self._agent = agent
+        self._capabilities = capabilities_of(agent)
+        self._last_modified = formatdate(started_ms / 1000, usegmt=True)
+        self._file = lru_cache(maxsize=_BASES)(self._make)
+
+    def card(self, base_url: str) -> AgentCard:
+        """Return the card of the agent as reached under ``base_url``."""
+        agent = self._agent
+        return AgentCard(
+            name=agent.name,
+            description=agent.description or agent.name,
+            supported_interfaces=_interfaces(base_url.rstrip("/"), agent.tenants),
+            provider=agent.provider,
+            version=agent.version,
+            documentation_url=agent.documentation_url,
+            capabilities=self._capabilities,
+            default_input_modes=agent.input_modes,
+            default_output_modes=agent.output_modes,
+            skills=agent.skills,
+            icon_url=agent.icon_url,
+        )
+
+    def file(self, base_url: str) -> CardFile:
+        """Return the card as bytes."""
+        return self._file(base_url)
+
+    def _make(self, base_url: str) -> CardFile:
+        body = V1_0_DIALECT.encode_card(self.card(base_url))
+        # R-8.6.1-2: an ETag from a hash of the content.
+        etag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
+        return CardFile(body, etag, self._last_modified)
+
+
+def _interfaces(base: str, tenants: Sequence[str]) -> tuple[AgentInterface, ...]:
+    """R-8.3.1-1: every combination, the preferred one first."""
+    return tuple(
+        AgentInterface(url=url, protocol_binding=binding, tenant=tenant, protocol_version="1.0")
+        for tenant in ("", *tenants)
+        for url, binding in ((f"{base}/", "JSONRPC"), (base, "HTTP+JSON"))
+    )
+
+
+def is_fresh(file: CardFile, if_none_match: str | None, if_modified_since: str | None) -> bool:
+    """Tell whether the client's copy is still good (RFC 9110, section 13.2.2)."""
+    if if_none_match is not None:
+        tags = (tag.strip().removeprefix("W/") for tag in if_none_match.split(","))
+        return any(tag in ("*", file.etag) for tag in tags)
+    if if_modified_since is None:
+        return False
+    try:
+        return parsedate_to_datetime(if_modified_since) >= parsedate_to_datetime(file.last_modified)
+    except (ValueError, TypeError, OverflowError):
+        return False

@@ -1,0 +1,136 @@
+"""Settings of a server: every limit and switch, with its name, default and reason.
+
+Where a value may come from, strongest first: the command line or the caller, the environment
+(``DRAGOMAN_`` and the name in capitals), a TOML file, the default here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Final
+
+import msgspec
+from msgspec import Meta, Struct
+
+from dragoman.errors import UsageError
+
+__all__ = ("Settings", "load_settings", "read_config_file")
+
+_PREFIX: Final = "DRAGOMAN_"
+# Variables of the command line and of our tests; no settings of the server.
+_ELSEWHERE: Final = frozenset(
+    {
+        "DRAGOMAN_CONFIG",
+        "DRAGOMAN_CRASH_SEED",
+        "DRAGOMAN_HOST",
+        "DRAGOMAN_LOG_FORMAT",
+        "DRAGOMAN_LOG_LEVEL",
+        "DRAGOMAN_PORT",
+        "DRAGOMAN_SOAK",
+    }
+)
+
+Positive = Annotated[int, Meta(ge=1)]
+Seconds = Annotated[float, Meta(ge=0)]
+
+
+class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a server can be told.
+
+    Attributes:
+        store: where tasks are kept: ``sqlite:///relative.db``, ``sqlite:////absolute.db``,
+        ``memory:``. public_url: the address callers use, written into the card; else worked out per
+        request. allow_anonymous: serve callers from other machines although nobody authenticates
+        them. trusted_proxies: peers whose ``Forwarded`` and ``X-Forwarded-*`` headers are believed.
+        strict_versions: the letter of the text: a request without A2A-Version means 0.3.
+        force_json: answer HTTP+JSON as ``application/json`` whatever was asked (for A2A 1.0.0
+        peers). max_body_bytes: larger bodies are refused with 413; 16 MiB holds a 12 MiB file in
+        base64. max_parts: parts in one message. max_id_length: characters in a messageId, contextId
+        or taskId. max_running_turns: turns at work at once; waiting for input does not count.
+        max_waiting_turns: turns that may wait for a slot; above that the answer is "busy".
+        max_wait_seconds: how long a blocking send waits before it returns the task as it is (Q-02).
+        idempotency_seconds: how long a messageId is remembered; 0 turns recognition off.
+        heartbeat_seconds: pause between comments on an idle stream, below the usual proxy limit of
+        30 to 60. stall_seconds: a stream whose reader takes no byte for this long is closed (Q-35).
+        shutdown_grace_seconds: how long running turns may finish when the server stops.
+        cancel_grace_seconds: how long canceled code may clean up before it is left behind.
+        card_max_age_seconds: how long clients may cache the card.
+    """
+
+    store: str = "sqlite:///dragoman.db"
+    public_url: str | None = None
+    allow_anonymous: bool = False
+    trusted_proxies: tuple[str, ...] = ("127.0.0.1", "::1")
+    strict_versions: bool = False
+    force_json: bool = False
+    max_body_bytes: Positive = 16 * 1024 * 1024
+    max_parts: Positive = 1000
+    max_id_length: Positive = 512
+    max_running_turns: Positive = 1000
+    max_waiting_turns: Annotated[int, Meta(ge=0)] = 10_000
+    max_wait_seconds: Seconds = 600.0
+    idempotency_seconds: Seconds = 600.0
+    heartbeat_seconds: Annotated[float, Meta(gt=0)] = 15.0
+    stall_seconds: Annotated[float, Meta(gt=0)] = 300.0
+    shutdown_grace_seconds: Seconds = 10.0
+    cancel_grace_seconds: Seconds = 10.0
+    card_max_age_seconds: Annotated[int, Meta(ge=0)] = 3600
+
+
+def load_settings(
+    given: Mapping[str, object],
+    environ: Mapping[str, str],
+    file: Mapping[str, object] | None = None,
+    *,
+    known_elsewhere: frozenset[str] = frozenset(),
+) -> Settings:
+    """Merge the sources of settings.
+
+    Args:
+        known_elsewhere: names in the environment or the file that are not settings of the server.
+
+    Raises:
+        UsageError: a name is unknown or a value is wrong; says which, and where it came from.
+    """
+    merged: dict[str, object] = {}
+    origin: dict[str, str] = {}
+    sources = (
+        *((name, value, "the config file") for name, value in (file or {}).items()),
+        *_from_environment(environ),
+        *((name, value, f"--{name.replace('_', '-')}") for name, value in given.items()),
+    )
+    for name, value, place in sources:
+        if name in known_elsewhere:
+            continue
+        if name not in Settings.__struct_fields__:
+            raise UsageError(f"{place}: there is no setting called {name!r}")
+        merged[name], origin[name] = value, place
+    try:
+        return msgspec.convert(merged, Settings, strict=False)
+    except msgspec.ValidationError as error:
+        text = str(error)
+        name = text.rpartition("$.")[2].strip("`").split("[")[0]
+        raise UsageError(f"{origin.get(name, 'settings')}: {text}") from None
+
+
+def _from_environment(environ: Mapping[str, str]) -> Iterator[tuple[str, object, str]]:
+    for variable, text in environ.items():
+        if variable.startswith(_PREFIX) and variable not in _ELSEWHERE:
+            name = variable.removeprefix(_PREFIX).lower()
+            is_list = name == "trusted_proxies"
+            yield name, [part.strip() for part in text.split(",")] if is_list else text, variable
+
+
+def read_config_file(path: Path) -> dict[str, object]:
+    """Read a TOML file of settings.
+
+    Raises:
+        UsageError: it cannot be read; says why.
+    """
+    try:
+        return msgspec.toml.decode(path.read_bytes(), type=dict[str, object])
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}") from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} is not valid TOML: {error}") from None

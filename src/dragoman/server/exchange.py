@@ -1,0 +1,165 @@
+"""Exchange: one HTTP request and its answer, over plain ASGI."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any, Final, cast
+from urllib.parse import parse_qs
+
+from dragoman.model.documents import EventDocument
+from dragoman.server.door import Door
+from dragoman.server.headers import gather_headers
+from dragoman.server.nursery import Nursery
+from dragoman.service.service import EventStream
+
+__all__ = ("ASGIApp", "DisconnectedError", "Exchange", "Header", "Receive", "Scope", "Send")
+
+_logger = logging.getLogger(__name__)
+
+# ASGI's messages are dictionaries of anything, by its specification.
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+ASGIApp = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+Header = tuple[bytes, bytes]
+
+_STREAM_HEADERS: Final = (
+    (b"content-type", b"text/event-stream"),
+    (b"cache-control", b"no-store"),
+    (b"x-accel-buffering", b"no"),  # Proxies that know it pass events on at once.
+)
+
+
+class DisconnectedError(Exception):
+    """The client is gone; there is nobody to answer."""
+
+
+class Exchange:
+    """One request and its answer.
+
+    Attributes:
+        path: as sent, percent-encoded, relative to where the application is mounted, no slash at
+        its end. peer: the address of the other end of the connection, None where there is none.
+    """
+
+    __slots__ = ("_receive", "_scope", "_send", "headers", "method", "path", "peer", "root_path")
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self._scope = scope
+        self._receive = receive
+        self._send = send
+        self.method: str = scope["method"]
+        self.headers = gather_headers(scope["headers"])
+        self.root_path: str = scope.get("root_path", "").rstrip("/")
+        client = scope.get("client")
+        self.peer: str | None = client[0] if client else None
+        raw = scope.get("raw_path")
+        path: str = raw.decode("latin-1").partition("?")[0] if raw else scope["path"]
+        if self.root_path and path.startswith(self.root_path):
+            path = path[len(self.root_path) :]
+        # Every endpoint answers with and without a slash at its end, never by redirect.
+        self.path = path.rstrip("/") or "/"
+
+    @property
+    def query(self) -> str:
+        """The query string, percent-encoded."""
+        return cast("bytes", self._scope.get("query_string", b"")).decode("latin-1")
+
+    @property
+    def scheme(self) -> str:
+        """The scheme of the connection."""
+        return self._scope.get("scheme", "http")
+
+    @property
+    def server(self) -> tuple[str, int | None] | None:
+        """The address that was connected to."""
+        return self._scope.get("server")
+
+    def parameter(self, header: bytes, name: str) -> str | None:
+        """Return a service parameter: from its header, else from the query (R-3.6.1-2)."""
+        value = self.headers.get(header)
+        if value is None and self._scope.get("query_string"):
+            values = parse_qs(self.query).get(name)
+            return values[-1] if values else None
+        return value
+
+    async def read_body(self, door: Door) -> bytes:
+        """Read the whole body; one beyond the limit is refused before it is held."""
+        announced = self.headers.get(b"content-length", "")
+        if announced.isdigit():
+            door.check_size(int(announced))
+        message = await self._receive()
+        body: bytes = message.get("body", b"")
+        if not message.get("more_body") and message["type"] == "http.request":
+            door.check_size(len(body))
+            return body
+        chunks = [body]
+        size = len(body)
+        while message.get("more_body"):
+            message = await self._receive()
+            chunk: bytes = message.get("body", b"")
+            chunks.append(chunk)
+            size += len(chunk)
+            door.check_size(size)
+        if message["type"] == "http.disconnect":
+            raise DisconnectedError
+        return b"".join(chunks)
+
+    async def reply(
+        self, status: int, content_type: bytes, body: bytes, extra: tuple[Header, ...] = ()
+    ) -> None:
+        """Answer with one body."""
+        headers = [
+            (b"content-type", content_type),
+            (b"content-length", b"%d" % len(body)),
+            *extra,
+        ]
+        await self._send({"type": "http.response.start", "status": status, "headers": headers})
+        if self.method == "HEAD":
+            body = b""
+        await self._send({"type": "http.response.body", "body": body})
+
+    async def stream(
+        self,
+        events: EventStream,
+        render: Callable[[tuple[EventDocument, ...]], bytes],
+        render_failure: Callable[[Exception], bytes],
+        *,
+        nursery: Nursery,
+        stall_seconds: float,
+        extra: tuple[Header, ...] = (),
+    ) -> None:
+        """Answer with a stream that ends with its events, or when the reader is gone or stuck."""
+        send = self._send
+        headers = [*_STREAM_HEADERS, *extra]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        watch = nursery.spawn(self._end_on_disconnect(events), name="stream watch")
+        try:
+            try:
+                async for batch in events:
+                    async with asyncio.timeout(stall_seconds):
+                        await send(_more(render(batch)))
+            except TimeoutError:
+                raise
+            except Exception as problem:  # noqa: BLE001 - whatever ends a stream is told its reader
+                await send(_more(render_failure(problem)))
+            await send({"type": "http.response.body", "body": b""})
+        except TimeoutError:
+            _logger.info(
+                "a stream to %s was closed: its reader took nothing for too long", self.peer
+            )
+        finally:
+            watch.cancel()
+            await events.aclose()
+
+    async def _end_on_disconnect(self, events: EventStream) -> None:
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+        await events.aclose()
+
+
+def _more(body: bytes) -> MutableMapping[str, Any]:
+    return {"type": "http.response.body", "body": body, "more_body": True}

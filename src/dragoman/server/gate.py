@@ -1,0 +1,130 @@
+"""The gate: what is decided on the decoded operation, once for all bindings.
+
+Tenant, extensions, capabilities, media types and sizes. Who may do what, and how often, will stand
+here too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from dragoman.errors import (
+    ContentTypeNotSupportedError,
+    ExtensionSupportRequiredError,
+    InvalidParamsError,
+    PushNotificationNotSupportedError,
+    UnsupportedOperationError,
+)
+from dragoman.model.cards import AgentCapabilities
+from dragoman.model.media_types import accepts
+from dragoman.model.messages import Message
+from dragoman.model.operations import Operation, Request, SendMessageRequest
+from dragoman.service.service import Call
+
+__all__ = ("Gate",)
+
+_STREAMING = frozenset({Operation.SEND_STREAMING_MESSAGE, Operation.SUBSCRIBE_TO_TASK})
+_PUSH = frozenset(
+    {
+        Operation.CREATE_TASK_PUSH_NOTIFICATION_CONFIG,
+        Operation.GET_TASK_PUSH_NOTIFICATION_CONFIG,
+        Operation.LIST_TASK_PUSH_NOTIFICATION_CONFIGS,
+        Operation.DELETE_TASK_PUSH_NOTIFICATION_CONFIG,
+    }
+)
+
+
+class Gate:
+    """Enforces what the card declares."""
+
+    def __init__(
+        self,
+        *,
+        tenants: Iterable[str],
+        capabilities: AgentCapabilities,
+        input_modes: Iterable[str],
+        max_parts: int,
+        max_id_length: int,
+    ) -> None:
+        self._tenants = frozenset({"", *tenants})
+        self._capabilities = capabilities
+        self._extensions = frozenset(item.uri for item in capabilities.extensions)
+        self._required = tuple(item.uri for item in capabilities.extensions if item.required)
+        self._input_modes = tuple(input_modes)
+        self._max_parts = max_parts
+        self._max_id_length = max_id_length
+        self._accepted: dict[str, bool] = {}
+
+    def activate(self, requested: str | None) -> tuple[str, ...]:
+        """Return the extensions to activate of those a request names, in its order.
+
+        R-T.ext-9: none unless asked for. R-4.6.3-3: what we lack is ignored; R-4.6.3-5: never
+        another version of it. R-3.3.4-6: one that the card requires must be named.
+        """
+        if not requested and not self._required:
+            return ()
+        named = [uri.strip() for uri in (requested or "").split(",")]
+        missing = [uri for uri in self._required if uri not in named]
+        if missing:
+            raise ExtensionSupportRequiredError(
+                f"This agent requires the extension {missing[0]}; name it in A2A-Extensions",
+                metadata={"requiredExtensions": ",".join(missing)},
+            )
+        return tuple(dict.fromkeys(uri for uri in named if uri in self._extensions))
+
+    def admit(self, operation: Operation, request: Request, call: Call) -> None:
+        """Raise the fitting error for a request this agent does not take (R-3.3.4-1)."""
+        if call.tenant not in self._tenants:
+            raise InvalidParamsError.of("tenant", "is not a tenant served here")
+        if operation in _STREAMING and not self._capabilities.streaming:
+            # R-3.3.4-3
+            raise UnsupportedOperationError("This agent does not stream")
+        if operation in _PUSH and not self._capabilities.push_notifications:
+            raise PushNotificationNotSupportedError  # R-3.3.4-2
+        if operation is Operation.GET_EXTENDED_AGENT_CARD:
+            if not self._capabilities.extended_agent_card:
+                # R-3.3.4-4
+                raise UnsupportedOperationError("This agent has no extended card")
+        elif isinstance(request, SendMessageRequest):
+            self._admit_send(request)
+
+    def _admit_send(self, request: SendMessageRequest) -> None:
+        configuration = request.configuration
+        if (
+            configuration is not None
+            and configuration.task_push_notification_config is not None
+            and not self._capabilities.push_notifications
+        ):
+            raise PushNotificationNotSupportedError  # Q-17
+        self._admit_message(request.message)
+
+    def _admit_message(self, message: Message) -> None:
+        longest = self._max_id_length
+        if (
+            len(message.message_id) > longest
+            or len(message.context_id) > longest
+            or len(message.task_id) > longest
+        ):
+            raise InvalidParamsError.of("message", f"has an id of more than {longest} characters")
+        if len(message.parts) > self._max_parts:
+            raise InvalidParamsError.of(
+                "message.parts", f"must not hold more than {self._max_parts} parts"
+            )
+        for index, part in enumerate(message.parts):
+            media_type = part.effective_media_type
+            if media_type and not self._takes(media_type):
+                # R-3.1.1-1, Q-33
+                raise ContentTypeNotSupportedError(
+                    f"message.parts[{index}] is {media_type[:100]}; "
+                    f"this agent takes {', '.join(self._input_modes)}",
+                    metadata={"mediaType": media_type[:100]},
+                )
+
+    def _takes(self, media_type: str) -> bool:
+        known = self._accepted.get(media_type)
+        if known is None:
+            known = accepts(self._input_modes, media_type)
+            if len(self._accepted) < 1000:  # Callers choose the keys: the memory stays bounded.
+                self._accepted[media_type] = known
+        return known
+

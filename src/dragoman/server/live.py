@@ -1,0 +1,380 @@
+"""LiveTask: one task in memory, and the only writer of its log.
+
+Commands are decided on the last *enqueued* standing; what they cause is visible only once it is
+committed. At most one write of a task is on its way; what happens meanwhile goes into the next one.
+A write is handed over at the end of the loop's current pass, so a turn that is over by then is a
+single write.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from typing import Final, Protocol
+
+from msgspec import Struct
+
+from dragoman.clock import Clock
+from dragoman.engine.commands import Command
+from dragoman.engine.effects import Append, Effect, Record
+from dragoman.engine.fold import TaskFold
+from dragoman.engine.machine import Standing, decide
+from dragoman.errors import ConflictError, StoreError, UnavailableError
+from dragoman.model.base import JsonObject
+from dragoman.model.documents import EventDocument, TaskDocument, encode_entry
+from dragoman.model.events import TaskEvent, TaskStatusUpdateEvent
+from dragoman.model.messages import Message
+from dragoman.model.tasks import TaskState
+from dragoman.server.hub import Channel
+from dragoman.stores.base import JournalEntry, NewTask, Scope, SendRecord, TaskStore, TaskWrite
+
+__all__ = ("Errand", "LiveTask", "QueuedErrand", "Watcher")
+
+SNAPSHOT_EVENTS: Final = 1000
+"""A snapshot is written after this many events, later whenever the log has grown by half: then the
+snapshots of a task of n events cost no more than a multiple of n."""
+
+
+class Errand(Struct, frozen=True, kw_only=True, gc=False):
+    """A message and what came with it."""
+
+    message: Message
+    metadata: JsonObject = {}
+    extensions: tuple[str, ...] = ()
+    accepted_output_modes: tuple[str, ...] = ()
+
+
+class QueuedErrand:
+    """An errand in the inbox: ``stored`` gives its number once it is durable."""
+
+    __slots__ = ("errand", "stored", "waiters")
+
+    def __init__(self, errand: Errand) -> None:
+        self.errand = errand
+        self.stored: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        # Senders that wait for the turn of this very message.
+        self.waiters: list[asyncio.Future[None]] = []
+
+
+class Watcher(Protocol):
+    """Whoever keeps the live tasks; called on the event loop."""
+
+    def task_ended(self, live: LiveTask) -> None:
+        """The task has ended and all of it is durable."""
+        ...
+
+    def write_lost(self, live: LiveTask, error: StoreError) -> None:
+        """A write has failed; the task refuses commands until it is ``reset`` or dropped."""
+        ...
+
+
+class LiveTask:
+    """One task in memory.
+
+    Attributes:
+        turn: the asyncio task that runs its turns, if one does.
+        answer: what a turn waits for while the task is interrupted.
+        failure: why commands are refused for now, after a write was lost.
+        lost: set when output of the running turn was lost; the turn is told at its next call.
+        epilogue: what to do when the task leaves memory.
+    """
+
+    def __init__(
+        self,
+        *,
+        watcher: Watcher,
+        store: TaskStore,
+        clock: Clock,
+        channel: Channel,
+        record: NewTask,
+        standing: Standing,
+        fold: TaskFold,
+        epoch: int = 1,
+        send: SendRecord | None = None,
+    ) -> None:
+        self.record = record
+        self.standing = standing
+        self.channel = channel
+        self.epoch = epoch
+        self.inbox: deque[QueuedErrand] = deque()
+        self.turn: asyncio.Task[None] | None = None
+        self.answer: asyncio.Future[Errand] | None = None
+        self.failure: UnavailableError | None = None
+        self.lost: UnavailableError | None = None
+        self.epilogue: list[Callable[[], None]] = []
+        self._watcher = watcher
+        self._store = store
+        self._clock = clock
+        self._loop = asyncio.get_running_loop()
+        self._fold = fold
+        self._send = send
+        self._stored_seq = standing.seq
+        self._stored_state = standing.state
+        self._snapshot_seq = standing.seq
+        self._status_at_ms = 0
+        self._entries: list[bytes] = []
+        self._events: list[EventDocument] = []
+        self._journal: list[JournalEntry] = []
+        self._journal_n = 0
+        self._inbox_taken = 0
+        self._paused_at = 0
+        self._in_flight: TaskWrite | None = None
+        self._in_flight_events: list[EventDocument] = []
+        self._is_flush_due = False
+        self._is_status_due = False
+        self._document: tuple[int, TaskDocument] | None = None
+        self._durable: list[tuple[int, asyncio.Future[None]]] = []
+        self._settled: list[tuple[int, asyncio.Future[None]]] = []
+
+    @property
+    def task_id(self) -> str:
+        """The id of the task."""
+        return self.standing.task_id
+
+    @property
+    def scope(self) -> Scope:
+        """Whose task it is."""
+        return self.record.scope
+
+    @property
+    def backlog(self) -> int:
+        """Count the events that are not durable yet."""
+        return self.standing.seq - self._stored_seq
+
+    @property
+    def is_settled(self) -> bool:
+        """Tell whether the task has ended or waits for its client, durably."""
+        state = self.standing.state
+        return (
+            self.backlog == 0 and state is not None and (state.is_terminal or state.is_interrupted)
+        )
+
+    @property
+    def is_over(self) -> bool:
+        """Tell whether the task has ended and all of it is durable."""
+        return self.standing.has_ended and self.backlog == 0
+
+    def execute(self, command: Command) -> tuple[Effect, ...]:
+        """Decide a command, log what it causes, and return the effects that are not the log's.
+
+        Raises the error of a refused command, and UnavailableError while the log is out of reach.
+        """
+        if self.failure is not None:
+            raise self.failure
+        now_ms = self._clock.now_ms()
+        standing, effects = decide(self.standing, command, now_ms)
+        if standing.has_ended and self.inbox:
+            self._record_unread()
+        self.standing = standing
+        others: tuple[Effect, ...] = ()
+        for effect in effects:
+            if isinstance(effect, Append):
+                self._append(effect.event, now_ms)
+            elif isinstance(effect, Record):
+                self._fold.record(effect.message)
+                self._entries.append(encode_entry(effect.message))
+            else:
+                others += (effect,)
+        if self._events:
+            self._schedule_flush()
+        return others
+
+    def take_up(self, n: int) -> None:
+        """Note that the inbox up to number ``n`` goes with the next write."""
+        self._inbox_taken = max(self._inbox_taken, n)
+
+    def note(self, kind: str, name: str, result: bytes) -> None:
+        """Add a result to the journal; it goes with the next write."""
+        self._journal_n += 1
+        self._journal.append(JournalEntry(n=self._journal_n, kind=kind, name=name, result=result))
+
+    def answers_send(self, record: SendRecord) -> None:
+        """Let the next write remember which send it answers."""
+        self._send = record
+
+    def history(self) -> tuple[Message, ...]:
+        """Return the messages of the task so far."""
+        return self._fold.history
+
+    def document(self) -> TaskDocument:
+        """Return the task as enqueued; wait for ``durable()`` before showing it to anybody."""
+        unread = tuple(item.errand.message for item in self.inbox)
+        if unread:
+            return self._fold.document(unread)
+        seq = self.standing.seq
+        if self._document is None or self._document[0] != seq:
+            self._document = (seq, self._fold.document())
+        return self._document[1]
+
+    async def durable(self) -> int:
+        """Wait until everything enqueued so far is committed; return its last event's number."""
+        seq = self.standing.seq
+        if self._stored_seq < seq:
+            if self.failure is not None:
+                raise self.failure
+            waiter = self._loop.create_future()
+            self._durable.append((seq, waiter))
+            await waiter
+        return seq
+
+    def settled(self) -> asyncio.Future[None]:
+        """Return a future for the next commit that ends or pauses the task."""
+        waiter = self._loop.create_future()
+        self._settled.append((self.standing.seq, waiter))
+        return waiter
+
+    def join_settled(self, waiters: list[asyncio.Future[None]]) -> None:
+        """Let more waiters wait for that commit."""
+        self._settled.extend((self.standing.seq, waiter) for waiter in waiters)
+
+    def fail_waiters(self, error: Exception) -> None:
+        """Tell everybody who waits for this task that the wait is in vain."""
+        waiters = [waiter for _, waiter in (*self._durable, *self._settled)]
+        for item in self.inbox:
+            waiters += item.waiters
+        self._durable.clear()
+        self._settled.clear()
+        for waiter in waiters:
+            if not waiter.done():
+                waiter.set_exception(error)
+
+    def reset(self, standing: Standing, fold: TaskFold) -> None:
+        """Go back to what the store has, after a write was lost."""
+        self.failure = None
+        self.standing = standing
+        self._fold = fold
+        self._stored_seq = self._snapshot_seq = standing.seq
+        self._stored_state = standing.state
+        self._entries.clear()
+        self._events.clear()
+        self._journal.clear()
+        self._document = None
+        self._send = None
+        self._inbox_taken = 0
+        self._paused_at = 0
+        self._is_status_due = False
+
+    def _append(self, event: TaskEvent, now_ms: int) -> None:
+        seq = self.standing.seq
+        line = encode_entry(event)
+        self._fold.apply(event)
+        self._entries.append(line)
+        self._events.append(EventDocument(seq, line))
+        if isinstance(event, TaskStatusUpdateEvent):
+            self._status_at_ms = now_ms
+            self._is_status_due = True
+            if event.status.state is TaskState.INPUT_REQUIRED:
+                self._paused_at = seq
+
+    def _record_unread(self) -> None:
+        """Put what nobody will take up any more into the history."""
+        for item in self.inbox:
+            self._fold.record(item.errand.message)
+            self._entries.append(encode_entry(item.errand.message))
+            if item.stored.done() and not item.stored.exception():
+                self.take_up(item.stored.result())
+            self.join_settled(item.waiters)
+        self.inbox.clear()
+
+    def _schedule_flush(self) -> None:
+        if not self._is_flush_due and self._in_flight is None:
+            self._is_flush_due = True
+            self._loop.call_soon(self._flush)
+
+    def _flush(self) -> None:
+        self._is_flush_due = False
+        if not self._events or self.failure is not None:
+            return
+        standing = self.standing
+        write = TaskWrite(
+            task_id=standing.task_id,
+            epoch=self.epoch,
+            expected_seq=self._stored_seq,
+            created=self.record if self._stored_seq == 0 else None,
+            entries=tuple(self._entries),
+            events=len(self._events),
+            state=standing.state if self._is_status_due else None,
+            status_at_ms=self._status_at_ms,
+            previous_state=self._stored_state,
+            snapshot=self._snapshot(),
+            inbox_taken=self._inbox_taken,
+            journal=tuple(self._journal),
+            send=self._send,
+        )
+        self._in_flight = write
+        self._in_flight_events = self._events
+        self._entries = []
+        self._events = []
+        self._journal.clear()
+        self._is_status_due = False
+        self._inbox_taken = 0
+        self._send = None
+        self._store.append(write, self._committed)
+
+    def _snapshot(self) -> TaskDocument | None:
+        """Return a snapshot if one is due: at an end, at a pause, and now and then in between."""
+        standing = self.standing
+        state = standing.state
+        since = standing.seq - self._snapshot_seq
+        if state is None or not (
+            state.is_terminal
+            or state.is_interrupted
+            or since >= max(SNAPSHOT_EVENTS, self._snapshot_seq // 2)
+        ):
+            return None
+        self._snapshot_seq = standing.seq
+        if not self.inbox:
+            return self.document()
+        return self._fold.document()
+
+    def _committed(self, error: StoreError | None) -> None:
+        write = self._in_flight
+        events = self._in_flight_events
+        self._in_flight = None
+        self._in_flight_events = []
+        if write is None:
+            return
+        if error is not None:
+            self._lose(error)
+            return
+        self._stored_seq += write.events
+        if write.state is not None:
+            self._stored_state = write.state
+        ended_at = self._stored_seq if self.is_over else 0
+        paused_at = self._paused_at if self._paused_at <= self._stored_seq else 0
+        self.channel.publish(events, paused_at=paused_at, ended_at=ended_at)
+        self._release_waiters()
+        if self._events:
+            self._flush()
+        elif ended_at:
+            self._watcher.task_ended(self)
+
+    def _release_waiters(self) -> None:
+        seq = self._stored_seq
+        if self._durable:
+            self._durable = _release(self._durable, seq)
+        state = self._stored_state
+        if self._settled and state is not None and (state.is_terminal or state.is_interrupted):
+            self._settled = _release(self._settled, seq)
+
+    def _lose(self, error: StoreError) -> None:
+        if isinstance(error, ConflictError):
+            self.failure = UnavailableError("The task was taken over by another server")
+        else:
+            self.failure = UnavailableError("The store is not available")
+        self.fail_waiters(self.failure)
+        self._watcher.write_lost(self, error)
+
+
+def _release(
+    waiters: list[tuple[int, asyncio.Future[None]]], seq: int
+) -> list[tuple[int, asyncio.Future[None]]]:
+    """Resolve the waiters up to ``seq`` and return the others."""
+    waiting: list[tuple[int, asyncio.Future[None]]] = []
+    for item in waiters:
+        if item[0] > seq:
+            waiting.append(item)
+        elif not item[1].done():
+            item[1].set_result(None)
+    return waiting

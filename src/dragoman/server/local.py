@@ -1,0 +1,290 @@
+"""LocalService: A2AService on the engine.
+
+Only this file knows how an operation reaches a task: through the runner while the task is live,
+through the store when it is not. Whether the caller may ask at all was decided by the gate.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+import msgspec
+from msgspec.structs import replace
+
+from dragoman.engine.fold import TaskFold
+from dragoman.errors import (
+    ExtendedAgentCardNotConfiguredError,
+    PushNotificationNotSupportedError,
+    TaskNotCancelableError,
+    TaskNotFoundError,
+    UnsupportedOperationError,
+)
+from dragoman.model.cards import AgentCard
+from dragoman.model.documents import EventDocument, TaskDocument, TaskPage
+from dragoman.model.messages import Message
+from dragoman.model.operations import (
+    DEFAULT_PAGE_SIZE,
+    CancelTaskRequest,
+    DeleteTaskPushNotificationConfigRequest,
+    Empty,
+    GetExtendedAgentCardRequest,
+    GetTaskPushNotificationConfigRequest,
+    GetTaskRequest,
+    ListTaskPushNotificationConfigsRequest,
+    ListTaskPushNotificationConfigsResponse,
+    ListTasksRequest,
+    SendMessageConfiguration,
+    SendMessageRequest,
+    SubscribeToTaskRequest,
+)
+from dragoman.model.push import TaskPushNotificationConfig
+from dragoman.model.timestamps import parse_timestamp
+from dragoman.server.hub import Channel, Follower, Hub
+from dragoman.server.live import LiveTask
+from dragoman.server.pages import decode_page_token, encode_page_token
+from dragoman.server.recovery import document_of
+from dragoman.server.runner import Runner
+from dragoman.server.sending import Sender
+from dragoman.service.service import Call, EventStream
+from dragoman.stores.base import Position, Scope, StoredTask, TaskQuery, TaskStore
+
+__all__ = ("LocalService",)
+
+_NO_CONFIGURATION = SendMessageConfiguration()
+_encode = msgspec.json.Encoder().encode
+
+
+class LocalService:
+    """The agent of this process."""
+
+    def __init__(
+        self,
+        *,
+        store: TaskStore,
+        runner: Runner,
+        sender: Sender,
+        hub: Hub,
+        wait_seconds: float,
+    ) -> None:
+        self._store = store
+        self._runner = runner
+        self._sender = sender
+        self._hub = hub
+        self._wait_seconds = wait_seconds
+
+    async def send_message(self, request: SendMessageRequest, call: Call) -> TaskDocument | Message:
+        """Deliver a message; wait for the task to end or pause unless told to return at once."""
+        configuration = request.configuration or _NO_CONFIGURATION
+        sent = await self._sender.send(request, call)
+        if isinstance(sent, Message):
+            return sent
+        if isinstance(sent, StoredTask):
+            return document_of(sent).with_history(configuration.history_length)
+        live = sent.live
+        if configuration.return_immediately:
+            # R-3.2.2-4: the task is there once it is durable, which the document below waits for.
+            sent.settled.cancel()
+        else:
+            # R-3.2.2-1; Q-02: up to a limit, after which the task is returned as it is.
+            await self._wait(sent.settled)
+        return (await _durable_document(live)).with_history(configuration.history_length)
+
+    async def send_streaming_message(self, request: SendMessageRequest, call: Call) -> EventStream:
+        """Deliver a message and follow what comes of it."""
+        history_length = (request.configuration or _NO_CONFIGURATION).history_length
+        sent = await self._sender.send(request, call)
+        if isinstance(sent, Message):
+            return self._lone_frame(EventDocument(0, b'{"message":' + _encode(sent) + b"}"))
+        if isinstance(sent, StoredTask):
+            return await self._revisit(sent, call.cursor)
+        sent.settled.cancel()
+        # A cursor counts only for a message that was sent before: then this is a reconnect.
+        cursor = call.cursor if sent.is_known else None
+        return await self._follow(
+            sent.live, until_pause=True, cursor=cursor, history_length=history_length
+        )
+
+    async def get_task(self, request: GetTaskRequest, call: Call) -> TaskDocument:
+        """Return a task as it is now."""
+        task = await self._find(_scope(call), request.id)
+        document = (
+            document_of(task) if isinstance(task, StoredTask) else await _durable_document(task)
+        )
+        return document.with_history(request.history_length)
+
+    async def list_tasks(self, request: ListTasksRequest, call: Call) -> TaskPage:
+        """Return one page of the caller's tasks."""
+        size = request.page_size or DEFAULT_PAGE_SIZE
+        after = request.status_timestamp_after
+        query = TaskQuery(
+            scope=_scope(call),
+            context_id=request.context_id,
+            state=request.status,
+            status_at_or_after_ms=None if after is None else parse_timestamp(after),
+            limit=size,
+        )
+        if request.page_token:
+            query = replace(query, after=decode_page_token(query, request.page_token))
+        page = await self._store.list_tasks(query)
+        token = ""
+        if page.has_more:
+            last = page.tasks[-1]
+            token = encode_page_token(query, Position(last.status_at_ms, last.id))
+        return TaskPage(
+            tasks=tuple(_list_view(stored, request) for stored in page.tasks),
+            next_page_token=token,
+            page_size=size,
+            total_size=page.total,
+        )
+
+    async def cancel_task(self, request: CancelTaskRequest, call: Call) -> TaskDocument:
+        """Cancel a task and return it."""
+        live = await self._find(_scope(call), request.id)
+        if isinstance(live, StoredTask):
+            # R-3.1.5-3: it has ended.
+            raise TaskNotCancelableError(live.id, live.state.value)
+        await self._runner.cancel(live)
+        return live.document()
+
+    async def subscribe_to_task(self, request: SubscribeToTaskRequest, call: Call) -> EventStream:
+        """Follow a task that has not ended, or one that the caller has a cursor for."""
+        task = await self._find(_scope(call), request.id)
+        if isinstance(task, StoredTask):
+            if call.cursor is None or not 1 <= call.cursor <= task.seq:
+                # R-3.1.6-3.
+                raise UnsupportedOperationError(
+                    f"The task has ended ({task.state.value}); use GetTask to read it",
+                    metadata={"taskId": task.id, "state": task.state.value},
+                )
+            return await self._revisit(task, call.cursor)
+        return await self._follow(task, until_pause=False, cursor=call.cursor)
+
+    async def create_task_push_notification_config(
+        self, request: TaskPushNotificationConfig, call: Call
+    ) -> TaskPushNotificationConfig:
+        """Refuse: this agent has no push notifications (R-3.3.4-2)."""
+        raise PushNotificationNotSupportedError
+
+    async def get_task_push_notification_config(
+        self, request: GetTaskPushNotificationConfigRequest, call: Call
+    ) -> TaskPushNotificationConfig:
+        """Refuse: this agent has no push notifications (R-3.3.4-2)."""
+        raise PushNotificationNotSupportedError
+
+    async def list_task_push_notification_configs(
+        self, request: ListTaskPushNotificationConfigsRequest, call: Call
+    ) -> ListTaskPushNotificationConfigsResponse:
+        """Refuse: this agent has no push notifications (R-3.3.4-2)."""
+        raise PushNotificationNotSupportedError
+
+    async def delete_task_push_notification_config(
+        self, request: DeleteTaskPushNotificationConfigRequest, call: Call
+    ) -> Empty:
+        """Refuse: this agent has no push notifications (R-3.3.4-2)."""
+        raise PushNotificationNotSupportedError
+
+    async def get_extended_agent_card(
+        self, request: GetExtendedAgentCardRequest, call: Call
+    ) -> AgentCard:
+        """Refuse: the card promises an extended card, but there is none (R-3.1.11-2)."""
+        raise ExtendedAgentCardNotConfiguredError
+
+    async def _find(self, scope: Scope, task_id: str) -> LiveTask | StoredTask:
+        """Return a task: live, or from the store when it has ended."""
+        live = self._runner.find(scope, task_id)
+        if live is not None:
+            return live
+        stored = await self._store.load(scope, task_id)
+        if stored is None:
+            raise TaskNotFoundError(task_id)
+        if stored.state.is_terminal:
+            return stored
+        return self._runner.find(scope, task_id) or await self._runner.adopt(stored)
+
+    async def _wait(self, settled: asyncio.Future[None]) -> None:
+        """Wait for the end or the pause of a turn, but not for ever."""
+        timer = asyncio.get_running_loop().call_later(self._wait_seconds, _resolve, settled)
+        try:
+            await settled
+        finally:
+            timer.cancel()
+
+    async def _follow(
+        self,
+        live: LiveTask,
+        *,
+        until_pause: bool,
+        cursor: int | None,
+        history_length: int | None = None,
+    ) -> EventStream:
+        """Follow a live task: from the cursor if it has one that is known, else from now."""
+        if cursor is not None and 1 <= cursor <= live.standing.seq:
+            await live.durable()
+            first = await self._task_at(live.task_id, live.record.context_id, cursor)
+            return Follower(live.channel, first=first, cursor=cursor, until_pause=until_pause)
+        document = live.document().with_history(history_length)
+        seq = live.standing.seq
+        # Joined before the commit is waited for: whatever comes after it is then at hand.
+        first = _task_frame(seq, document)
+        follower = Follower(live.channel, first=first, cursor=seq, until_pause=until_pause)
+        try:
+            await live.durable()
+        except BaseException:
+            await follower.aclose()
+            raise
+        return follower
+
+    async def _revisit(self, stored: StoredTask, cursor: int | None) -> EventStream:
+        """Show a task that has ended: from the cursor on if it is known, else as it is."""
+        if cursor is None or not 1 <= cursor <= stored.seq:
+            return self._lone_frame(_task_frame(stored.seq, document_of(stored)))
+        first = await self._task_at(stored.id, stored.context_id, cursor)
+        channel = Channel(
+            self._hub,
+            lambda after, limit: self._store.read_events(stored.id, after=after, limit=limit),
+            seq=stored.seq,
+            ended_at=stored.seq,
+        )
+        return Follower(channel, first=first, cursor=cursor)
+
+    async def _task_at(self, task_id: str, context_id: str, seq: int) -> EventDocument:
+        """Return the frame of the task as it was after event ``seq``."""
+        fold = TaskFold(task_id, context_id)
+        fold.replay(await self._store.read_entries(task_id, until=seq))
+        return _task_frame(seq, fold.document())
+
+    def _lone_frame(self, frame: EventDocument) -> EventStream:
+        """Return the stream of one frame."""
+        channel = Channel(self._hub, _no_log, seq=frame.seq, ended_at=frame.seq or 1)
+        return Follower(channel, first=frame, cursor=frame.seq or 1)
+
+
+def _resolve(waiter: asyncio.Future[None]) -> None:
+    if not waiter.done():
+        waiter.set_result(None)
+
+
+async def _no_log(after: int, limit: int) -> tuple[EventDocument, ...]:
+    del after, limit
+    return ()
+
+
+async def _durable_document(live: LiveTask) -> TaskDocument:
+    """Return the task as it is now, once that is durable."""
+    document = live.document()
+    if live.backlog:
+        await live.durable()
+    return document
+
+
+def _task_frame(seq: int, document: TaskDocument) -> EventDocument:
+    return EventDocument(seq, b'{"task":' + document.json() + b"}")
+
+
+def _scope(call: Call) -> Scope:
+    return Scope(call.tenant, call.owner)
+
+
+def _list_view(stored: StoredTask, request: ListTasksRequest) -> TaskDocument:
+    document = document_of(stored).with_history(request.history_length)
+    return document if request.include_artifacts else document.without_artifacts()

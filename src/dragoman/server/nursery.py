@@ -1,0 +1,46 @@
+"""The one place where background tasks are born and where they are waited for."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+
+__all__ = ("Nursery",)
+
+_logger = logging.getLogger(__name__)
+
+
+class Nursery:
+    """Background tasks with one owner.
+
+    Unlike a TaskGroup, the failure of one child does not end the others: turns of different callers
+    have nothing to do with each other. A child is expected to handle its own errors; one that does
+    not is logged.
+    """
+
+    def __init__(self) -> None:
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def spawn(self, work: Coroutine[object, object, None], *, name: str) -> asyncio.Task[None]:
+        """Start a child; it begins with the next pass of the loop."""
+        task = asyncio.get_running_loop().create_task(work, name=name)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+        return task
+
+    async def close(self, patience_seconds: float = 5.0) -> None:
+        """Cancel all children and wait until they are gone; one that will not go is left behind."""
+        tasks = tuple(self._tasks)
+        if not tasks:
+            return
+        for task in tasks:
+            task.cancel()
+        _, stubborn = await asyncio.wait(tasks, timeout=patience_seconds)
+        for task in stubborn:
+            _logger.warning("%s ignores cancellation; it is left behind", task.get_name())
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            _logger.error("background task %s failed", task.get_name(), exc_info=error)

@@ -1,0 +1,129 @@
+"""Runtime: one agent at work in this process, from start to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Final
+
+from dragoman.clock import Clock, SystemClock
+from dragoman.server.config import Settings
+from dragoman.server.hub import Hub
+from dragoman.server.local import LocalService
+from dragoman.server.nursery import Nursery
+from dragoman.server.recovery import end_unfinished
+from dragoman.server.runner import Limits, Runner
+from dragoman.server.sending import Sender
+from dragoman.server.sends import Sends
+from dragoman.service.worker import Worker
+from dragoman.stores.base import TaskStore
+from dragoman.stores.urls import open_store
+
+__all__ = ("Runtime",)
+
+_logger = logging.getLogger(__name__)
+
+_HOUSEKEEPING_SECONDS: Final = 60.0
+
+
+class Runtime:
+    """What an application needs while it serves. Start it once, stop it once."""
+
+    def __init__(
+        self,
+        worker: Worker,
+        settings: Settings,
+        *,
+        clock: Clock | None = None,
+        store: TaskStore | None = None,
+    ) -> None:
+        self.clock: Final = clock or SystemClock()
+        self.hub: Final = Hub()
+        self.nursery: Final = Nursery()
+        self._worker = worker
+        self._settings = settings
+        self._given_store = store
+        self._parts: tuple[TaskStore, Runner, LocalService] | None = None
+        self._starting: asyncio.Lock | None = None
+
+    @property
+    def is_ready(self) -> bool:
+        """Tell whether requests can be answered, durably."""
+        return self._parts is not None and self._parts[0].is_available and not self.hub.is_closing
+
+    async def service(self) -> LocalService:
+        """Return the service, starting it if the ASGI server has not asked for that."""
+        if self._parts is None:
+            await self.start()
+        assert self._parts is not None  # noqa: S101 - start() has set it or raised
+        return self._parts[2]
+
+    async def start(self) -> None:
+        """Open the store, end what was cut off, get the agent ready."""
+        self._starting = self._starting or asyncio.Lock()
+        async with self._starting:
+            if self._parts is not None:
+                return
+            settings = self._settings
+            store = self._given_store or open_store(settings.store)
+            await store.open()
+            runner = Runner(
+                worker=self._worker,
+                store=store,
+                clock=self.clock,
+                hub=self.hub,
+                limits=Limits(
+                    running_turns=settings.max_running_turns,
+                    waiting_turns=settings.max_waiting_turns,
+                    cancel_grace_seconds=settings.cancel_grace_seconds,
+                ),
+            )
+            sends = Sends(store, self.clock, settings.idempotency_seconds)
+            sender = Sender(
+                worker=self._worker, store=store, runner=runner, sends=sends, clock=self.clock
+            )
+            service = LocalService(
+                store=store,
+                runner=runner,
+                sender=sender,
+                hub=self.hub,
+                wait_seconds=settings.max_wait_seconds,
+            )
+            await end_unfinished(store, runner)
+            await self._worker.startup()
+            self.nursery.spawn(self._beat(), name="heartbeats")
+            self.nursery.spawn(self._keep_house(sends), name="housekeeping")
+            self._parts = (store, runner, service)
+
+    async def stop(self) -> None:
+        """Let turns finish within the grace period, end the streams, close the store."""
+        if self._parts is None:
+            return
+        store, runner, _ = self._parts
+        await self.drain()
+        await self.nursery.close()
+        await self._worker.shutdown()
+        await store.close()
+        self._parts = None
+        del runner
+
+    async def drain(self) -> None:
+        """Take no new work, wait for running turns, then end the streams: clients come back."""
+        if self._parts is None or self.hub.is_closing:
+            return
+        await self._parts[1].drain(self._settings.shutdown_grace_seconds)
+        self.hub.close()
+
+    async def _beat(self) -> None:
+        """One timer for all streams: each idle one sends a comment."""
+        while True:
+            await self.clock.sleep(self._settings.heartbeat_seconds)
+            self.hub.heartbeat()
+
+    async def _keep_house(self, sends: Sends) -> None:
+        while True:
+            await self.clock.sleep(_HOUSEKEEPING_SECONDS)
+            try:
+                await sends.forget_old()
+            except Exception:
+                _logger.exception("housekeeping failed")

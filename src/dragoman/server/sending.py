@@ -1,0 +1,207 @@
+"""Sender: what happens to a message before anybody waits for its answer."""
+
+from __future__ import annotations
+
+import asyncio
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from dragoman.clock import Clock
+from dragoman.errors import (
+    InvalidParamsError,
+    StoreError,
+    TaskNotFoundError,
+    UnavailableError,
+    UnsupportedOperationError,
+)
+from dragoman.model.messages import Message
+from dragoman.model.operations import SendMessageRequest
+from dragoman.server.live import Errand, LiveTask
+from dragoman.server.runner import Runner
+from dragoman.server.sends import KnownSend, Sends
+from dragoman.service.service import Call
+from dragoman.service.worker import Plan, Worker
+from dragoman.stores.base import NewTask, Scope, SendRecord, StoredTask, TaskStore
+
+__all__ = ("Accepted", "Sender", "Sent")
+
+
+class Accepted(Struct, frozen=True):
+    """The message belongs to a live task; ``settled`` is done when its turn has ended or paused.
+
+    ``is_known``: the same message was sent before and nothing new was begun.
+    """
+
+    live: LiveTask
+    settled: asyncio.Future[None]
+    is_known: bool = False
+
+
+Sent = Message | Accepted | StoredTask
+"""A direct answer; a task at work; or a task that has ended, for a message that was sent before."""
+
+
+class Sender:
+    """Takes messages in: new ones, further ones, and those it has seen before."""
+
+    def __init__(
+        self, *, worker: Worker, store: TaskStore, runner: Runner, sends: Sends, clock: Clock
+    ) -> None:
+        self._worker = worker
+        self._store = store
+        self._runner = runner
+        self._sends = sends
+        self._clock = clock
+
+    async def send(self, request: SendMessageRequest, call: Call) -> Sent:
+        """Deliver a message once, however often it is sent."""
+        scope = Scope(call.tenant, call.owner)
+        record, known = await self._sends.recall(scope, request)
+        if known is not None:
+            return await self._again(scope, known)
+        if request.message.task_id:
+            return await self._continue(scope, request, call, record)
+        plan = self._worker.plan(request)
+        # R-3.4.1-1, R-3.4.1-3: a context of the client's is kept as it is, a missing one is made.
+        context_id = request.message.context_id or self._clock.new_id()
+        if plan.is_direct:
+            return await self._answer(plan, request, context_id, record)
+        return self._begin(scope, plan, request, call, context_id, record)
+
+    def _begin(
+        self,
+        scope: Scope,
+        plan: Plan,
+        request: SendMessageRequest,
+        call: Call,
+        context_id: str,
+        record: SendRecord | None,
+    ) -> Accepted:
+        task_id = self._clock.new_id()
+        send = None if record is None else replace(record, task_id=task_id)
+        new = NewTask(
+            scope=scope,
+            context_id=context_id,
+            skill_id=plan.skill_id,
+            origin_dialect=call.dialect,
+            created_ms=self._clock.now_ms(),
+        )
+        live = self._runner.begin(task_id, new, _errand(request, call, task_id, context_id), send)
+        if send is not None:
+            live.epilogue.append(self._sends.begin_task(send, task_id))
+        return Accepted(live, live.settled())
+
+    async def _continue(
+        self, scope: Scope, request: SendMessageRequest, call: Call, record: SendRecord | None
+    ) -> Accepted:
+        message = request.message
+        live = self._runner.find(scope, message.task_id)
+        if live is None:
+            stored = await self._store.load(scope, message.task_id)
+            if stored is None:
+                raise TaskNotFoundError(message.task_id)  # R-3.1.1-3
+            _check_context(message, stored.context_id)
+            # R-3.1.1-2. What is in the store and not live has ended.
+            raise UnsupportedOperationError(
+                f"The task has ended ({stored.state.value}) and takes no more messages; "
+                "start a new task in the same context instead",
+                metadata={"taskId": stored.id, "state": stored.state.value},
+            )
+        context_id = live.record.context_id
+        _check_context(message, context_id)
+        send = None if record is None else replace(record, task_id=message.task_id)
+        end = None if send is None else self._sends.begin_task(send, message.task_id)
+        try:
+            settled = await self._runner.deliver(
+                live, _errand(request, call, message.task_id, context_id), send
+            )
+        except BaseException:
+            if end is not None:
+                end()
+            raise
+        if end is not None:
+            live.epilogue.append(end)
+        return Accepted(live, settled)
+
+    async def _answer(
+        self, plan: Plan, request: SendMessageRequest, context_id: str, record: SendRecord | None
+    ) -> Message:
+        if record is None:
+            return await self._runner.answer(plan, request, context_id)
+        reply: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
+        end = self._sends.begin_reply(record, reply)
+        try:
+            answer = await self._runner.answer(plan, request, context_id)
+            await self._remember(replace(record, reply=msgspec.json.encode(answer)))
+        except BaseException as error:
+            if isinstance(error, Exception):
+                reply.set_exception(error)
+                reply.exception()  # Nobody else may be waiting; that is no fault.
+            else:
+                reply.cancel()
+            raise
+        finally:
+            end()
+        reply.set_result(answer)
+        return answer
+
+    async def _remember(self, record: SendRecord) -> None:
+        stored: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+        def done(error: StoreError | None) -> None:
+            if stored.done():
+                return
+            if error is None:
+                stored.set_result(None)
+            else:
+                stored.set_exception(
+                    UnavailableError("The store is not available; try again later")
+                )
+
+        self._store.remember_send(record, done)
+        await stored
+
+    async def _again(self, scope: Scope, known: KnownSend) -> Sent:
+        """Answer a message that was sent before with what became of it then."""
+        if known.reply is not None:
+            return await asyncio.shield(known.reply)
+        live = self._runner.find(scope, known.task_id)
+        if live is not None:
+            settled = live.settled()
+            if live.is_settled:
+                settled.set_result(None)
+            return Accepted(live, settled, is_known=True)
+        stored = await self._store.load(scope, known.task_id)
+        if stored is None:
+            raise TaskNotFoundError(known.task_id)
+        return stored
+
+
+def _errand(request: SendMessageRequest, call: Call, task_id: str, context_id: str) -> Errand:
+    configuration = request.configuration
+    message = request.message
+    return Errand(
+        message=Message(
+            message_id=message.message_id,
+            context_id=context_id,
+            task_id=task_id,
+            role=message.role,
+            parts=message.parts,
+            metadata=message.metadata,
+            extensions=message.extensions,
+            reference_task_ids=message.reference_task_ids,
+        ),
+        metadata=request.metadata or {},
+        extensions=call.extensions,
+        accepted_output_modes=() if configuration is None else configuration.accepted_output_modes,
+    )
+
+
+def _check_context(message: Message, context_id: str) -> None:
+    """Refuse a context other than the task's own (R-3.4.3-5); none means the task's (R-3.4.3-4)."""
+    if message.context_id and message.context_id != context_id:
+        raise InvalidParamsError.of(
+            "message.contextId", "must be the context of the task that message.taskId names"
+        )

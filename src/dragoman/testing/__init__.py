@@ -1,0 +1,1 @@
+"""Fakes for testing agents, and the suites that every implementation of a port must pass."""

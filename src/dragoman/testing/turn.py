@@ -1,0 +1,123 @@
+"""RecordingTurn: run a skill without a server and look at what it did."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING
+
+from dragoman.agent.results import Reply
+from dragoman.model.events import TaskArtifactUpdateEvent
+from dragoman.model.messages import Message, Role
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from dragoman.model.base import JsonObject
+    from dragoman.model.tasks import Artifact
+
+__all__ = ("RecordingTurn", "user_message")
+
+
+def user_message(
+    *content: object, metadata: JsonObject | None = None, message_id: str = "message-1"
+) -> Message:
+    """Make the message of a caller; the content becomes parts by the rules of ``Reply``."""
+    return Message(
+        message_id=message_id, role=Role.USER, parts=Reply(*content).parts, metadata=metadata
+    )
+
+
+class RecordingTurn:
+    """A Turn that keeps what is published and answers questions from a list.
+
+    A message that is not a ``Message`` is made into one by ``user_message``; so are the answers.
+    Ids are numbered in the order they are asked for: ``id-1``, ``id-2``.
+
+    Attributes:
+        said: the status messages.
+        chunks: the artifact updates.
+        asked: the questions, requests for authorization included.
+        auth_asked: the requests for authorization alone.
+    """
+
+    def __init__(
+        self,
+        message: object,
+        *,
+        skill_id: str = "",
+        answers: Iterable[object] = (),
+        task_id: str = "task-1",
+        context_id: str = "context-1",
+        tenant: str = "",
+        owner: str = "anonymous",
+        metadata: JsonObject | None = None,
+        extensions: tuple[str, ...] = (),
+        accepted_output_modes: tuple[str, ...] = (),
+    ) -> None:
+        """Begin a turn; nothing has happened yet."""
+        self.message = _message_of(message)
+        self.skill_id = skill_id
+        self.task_id = task_id
+        self.context_id = context_id
+        self.tenant = tenant
+        self.owner = owner
+        self.metadata: JsonObject = metadata or {}
+        self.extensions = extensions
+        self.accepted_output_modes = accepted_output_modes
+        self.said: list[Message] = []
+        self.chunks: list[TaskArtifactUpdateEvent] = []
+        self.asked: list[Message] = []
+        self.auth_asked: list[Message] = []
+        self._answers = deque(answers)
+        self._history = [self.message]
+        self._ids = 0
+
+    def history(self) -> tuple[Message, ...]:
+        """Return the messages so far, oldest first."""
+        return tuple(self._history)
+
+    def new_id(self) -> str:
+        """Return the next number."""
+        self._ids += 1
+        return f"id-{self._ids}"
+
+    async def say(self, message: Message) -> None:
+        """Keep a status message."""
+        self.said.append(message)
+        self._history.append(message)
+
+    async def artifact(
+        self, artifact: Artifact, *, append: bool = False, last_chunk: bool = False
+    ) -> None:
+        """Keep an artifact or a chunk of one."""
+        self.chunks.append(
+            TaskArtifactUpdateEvent(
+                task_id=self.task_id,
+                context_id=self.context_id,
+                artifact=artifact,
+                append=append,
+                last_chunk=last_chunk,
+            )
+        )
+
+    async def ask(self, message: Message, *, is_auth: bool = False) -> Message:
+        """Keep a question and return the next answer.
+
+        Raises:
+            AssertionError: no answer is left.
+        """
+        self.asked.append(message)
+        if is_auth:
+            self.auth_asked.append(message)
+        if not self._answers:
+            raise AssertionError(f"no answer is left for question {len(self.asked)}")
+        answer = _message_of(self._answers.popleft())
+        self._history += (message, answer)
+        return answer
+
+    async def flush(self) -> None:
+        """Do nothing: a list is as durable as it gets."""
+
+
+def _message_of(content: object) -> Message:
+    return content if isinstance(content, Message) else user_message(content)

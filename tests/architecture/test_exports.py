@@ -1,0 +1,68 @@
+"""The public surface is a list someone chose, and loading the package costs next to nothing."""
+
+import subprocess
+import sys
+
+import pytest
+
+import dragoman
+
+PUBLIC = (
+    "A2AError",
+    "Agent",
+    "AgentExtension",
+    "AgentProvider",
+    "Artifact",
+    "Context",
+    "DragomanError",
+    "File",
+    "InvalidParamsError",
+    "Message",
+    "Part",
+    "Rejected",
+    "Reply",
+    "Role",
+    "SyncContext",
+    "Task",
+    "TaskState",
+    "UsageError",
+    "__version__",
+)
+
+HEAVY = ("asyncio", "msgspec", "sqlite3", "uvicorn", "uvloop", "httptools", "ssl")
+"""None of these is needed to import the package."""
+
+SERVING = ("sqlite3", "uvicorn", "uvloop", "httptools", "pydantic")
+"""None of these is needed to write an agent."""
+
+
+def loaded_by(statement: str, modules: tuple[str, ...]) -> set[str]:
+    """Return which of the modules a fresh interpreter has loaded after a statement."""
+    program = f"import sys; {statement}; print(*(set({modules!r}) & set(sys.modules)))"
+    output = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    return set(output.stdout.split())
+
+
+def test_the_public_list_is_the_one_that_was_chosen() -> None:
+    assert dragoman.__all__ == PUBLIC
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_every_public_name_can_be_loaded(name: str) -> None:
+    assert getattr(dragoman, name) is not None
+    assert name in dir(dragoman)
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        getattr(dragoman, "nothing")  # noqa: B009 - the lookup is the point of the test
+
+
+def test_importing_the_package_loads_nothing_heavy() -> None:
+    assert loaded_by("import dragoman", HEAVY) == set()
+
+
+def test_writing_an_agent_loads_no_server_and_no_database() -> None:
+    assert loaded_by("from dragoman import Agent; Agent('A')", SERVING) == set()
