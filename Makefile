@@ -7,7 +7,7 @@ STORE ?= sqlite:///demo.db
 ARGS ?=
 
 BIN := .venv/bin
-PYTEST := $(BIN)/python -m pytest -n auto --maxprocesses=2 --dist=loadgroup --inline-snapshot=disable
+PYTEST := $(BIN)/python -m pytest -n auto --maxprocesses=2 --dist=loadfile --inline-snapshot=disable
 PIP := $(BIN)/python -m pip install --disable-pip-version-check -qq -c constraints.txt
 
 # The pinned pyright comes with its own Node; do not look for news at every start.
@@ -42,7 +42,7 @@ bench-quick: .venv/.dev ## measure the hot paths, roughly
 	$(BIN)/python -m benches --quick
 
 clean: ## remove .venv, caches, build output and the demo database
-	rm -rf .venv .coverage* .hypothesis .import_linter_cache .pytest_cache .ruff_cache
+	rm -rf .venv .interop .coverage* .hypothesis .import_linter_cache .pytest_cache .ruff_cache
 	rm -rf build dist htmlcov demo.db demo.db-*
 	find src tests examples benches -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 

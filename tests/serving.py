@@ -116,7 +116,8 @@ class AgentProcess:
         return process.returncode
 
     def __enter__(self) -> AgentProcess:
-        self.start()
+        if self._process is None:
+            self.start()
         return self
 
     def __exit__(

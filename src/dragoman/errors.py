@@ -77,9 +77,10 @@ class A2AError(DragomanError):
     """An error a peer is told about.
 
     Attributes:
-        message: what the peer reads. metadata: machine-readable facts about this occurrence
-        (ErrorInfo.metadata, strings only: Q-18). violations: what is wrong with which field
-        (BadRequest.fieldViolations). retry_after_seconds: when trying again may help, else None.
+        message: what the peer reads.
+        metadata: machine-readable facts about this occurrence (ErrorInfo.metadata; strings, Q-18).
+        violations: what is wrong with which field (BadRequest.fieldViolations).
+        retry_after_seconds: when trying again may help, else None.
     """
 
     standard_message: ClassVar[str] = "Error"

@@ -131,7 +131,6 @@ def move(
     *,
     task_id: str = "t1",
     epoch: int = 1,
-    previous: TaskState = WORKING,
     at_ms: int = 2000,
     document: TaskDocument | None = None,
     inbox_taken: int = 0,
@@ -144,7 +143,6 @@ def move(
         events=1,
         state=state,
         status_at_ms=at_ms,
-        previous_state=previous,
         snapshot=document,
         inbox_taken=inbox_taken,
     )
@@ -752,7 +750,6 @@ class Script:
             seq,
             new_state,
             task_id=task_id,
-            previous=state,
             at_ms=self.now,
             document=snapshot(f"{task_id}@{seq + 1}") if keep else None,
         )

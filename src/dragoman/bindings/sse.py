@@ -25,6 +25,11 @@ HEARTBEAT: Final = b":\n\n"
 MAX_EVENT_BYTES: Final = 64 * 1024 * 1024
 """How much of one event a parser holds before it gives up; far above any real artifact chunk."""
 
+_SEPARATORS: Final = tuple(
+    (character.encode(), f"\\u{ord(character):04x}".encode())
+    for character in ("\x85", "\u2028", "\u2029")
+)
+
 _TOO_LONG: Final = "The stream holds an event that is too long"
 
 
@@ -33,7 +38,7 @@ def frame(data: bytes, *, seq: int = 0, event: str = "") -> bytes:
     head = b"id: %d\n" % seq if seq else b""
     if event:
         head += b"event: %b\n" % event.encode()
-    return b"%bdata: %b\n\n" % (head, data)
+    return b"%bdata: %b\n\n" % (head, _without_separators(data))
 
 
 def frames(
@@ -50,7 +55,21 @@ def frames(
         if item.seq:
             pieces.append(b"id: %d\n" % item.seq)
         pieces += (start, encode(item), end)
-    return b"".join(pieces)
+    return _without_separators(b"".join(pieces))
+
+
+def _without_separators(body: bytes) -> bytes:
+    """Escape what some readers take for the end of a line, though SSE does not.
+
+    In JSON, U+0085, U+2028 and U+2029 stand only inside strings, where an escape means the same.
+    Python clients that read lines with ``str.splitlines`` would cut an event there.
+    """
+    if body.isascii():
+        return body
+    for raw, escaped in _SEPARATORS:
+        if raw in body:
+            body = body.replace(raw, escaped)
+    return body
 
 
 class SseEvent(Struct, frozen=True, gc=False):

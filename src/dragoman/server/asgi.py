@@ -84,6 +84,7 @@ class App:
         self._door = Door(
             allow_anonymous=settings.allow_anonymous,
             max_body_bytes=settings.max_body_bytes,
+            max_depth=settings.max_depth,
             public_url=settings.public_url,
         )
         gate = Gate(

@@ -39,20 +39,23 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a server can be told.
 
     Attributes:
-        store: where tasks are kept: ``sqlite:///relative.db``, ``sqlite:////absolute.db``,
-        ``memory:``. public_url: the address callers use, written into the card; else worked out per
-        request. allow_anonymous: serve callers from other machines although nobody authenticates
-        them. trusted_proxies: peers whose ``Forwarded`` and ``X-Forwarded-*`` headers are believed.
+        store: where tasks are kept: ``sqlite:///relative.db``, ``sqlite:////absolute.db`` or
+            ``memory:``.
+        public_url: the address callers use, written into the card; else worked out per request.
+        allow_anonymous: serve callers from other machines although nobody authenticates them.
+        trusted_proxies: peers whose ``Forwarded`` and ``X-Forwarded-*`` headers are believed.
         strict_versions: the letter of the text: a request without A2A-Version means 0.3.
-        force_json: answer HTTP+JSON as ``application/json`` whatever was asked (for A2A 1.0.0
-        peers). max_body_bytes: larger bodies are refused with 413; 16 MiB holds a 12 MiB file in
-        base64. max_parts: parts in one message. max_id_length: characters in a messageId, contextId
-        or taskId. max_running_turns: turns at work at once; waiting for input does not count.
+        force_json: answer HTTP+JSON as ``application/json`` whatever was asked, for peers of 1.0.0.
+        max_body_bytes: larger bodies are refused with 413; 16 MiB holds a 12 MiB file in base64.
+        max_depth: how deep JSON may be nested; the decoder itself gives up near 1000.
+        max_parts: parts in one message.
+        max_id_length: characters in a messageId, contextId or taskId.
+        max_running_turns: turns at work at once; waiting for input does not count.
         max_waiting_turns: turns that may wait for a slot; above that the answer is "busy".
-        max_wait_seconds: how long a blocking send waits before it returns the task as it is (Q-02).
+        max_wait_seconds: how long a blocking send waits before it returns the task as it is.
         idempotency_seconds: how long a messageId is remembered; 0 turns recognition off.
-        heartbeat_seconds: pause between comments on an idle stream, below the usual proxy limit of
-        30 to 60. stall_seconds: a stream whose reader takes no byte for this long is closed (Q-35).
+        heartbeat_seconds: pause between comments on an idle stream; proxies cut at 30 to 60.
+        stall_seconds: a stream whose reader takes no byte for this long is closed.
         shutdown_grace_seconds: how long running turns may finish when the server stops.
         cancel_grace_seconds: how long canceled code may clean up before it is left behind.
         card_max_age_seconds: how long clients may cache the card.
@@ -65,6 +68,7 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     strict_versions: bool = False
     force_json: bool = False
     max_body_bytes: Positive = 16 * 1024 * 1024
+    max_depth: Annotated[int, Meta(ge=1, le=500)] = 200
     max_parts: Positive = 1000
     max_id_length: Positive = 512
     max_running_turns: Positive = 1000

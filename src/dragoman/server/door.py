@@ -11,7 +11,8 @@ from functools import lru_cache
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
-from dragoman.errors import PayloadTooLargeError, PermissionDeniedError
+from dragoman.errors import JSONParseError, PayloadTooLargeError, PermissionDeniedError
+from dragoman.server.nesting import is_nested_deeper_than
 
 __all__ = ("Door", "host_of", "is_loopback")
 
@@ -25,9 +26,10 @@ class Door:
     """Lets requests in, or not."""
 
     def __init__(
-        self, *, allow_anonymous: bool, max_body_bytes: int, public_url: str | None
+        self, *, allow_anonymous: bool, max_body_bytes: int, max_depth: int, public_url: str | None
     ) -> None:
         self._is_open = allow_anonymous
+        self._max_depth = max_depth
         self._max_body_bytes = max_body_bytes
         self._public_host = host_of(urlsplit(public_url).netloc) if public_url else ""
 
@@ -58,6 +60,11 @@ class Door:
             raise PayloadTooLargeError(
                 f"The request body is larger than {self._max_body_bytes} bytes"
             )
+
+    def check_depth(self, body: bytes) -> None:
+        """Raise JSONParseError for a body nested beyond the limit (R-13.4-6)."""
+        if is_nested_deeper_than(self._max_depth, body):
+            raise JSONParseError(f"The body is nested more than {self._max_depth} levels deep")
 
     def _is_own(self, netloc: str) -> bool:
         host = host_of(netloc)

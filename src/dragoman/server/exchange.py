@@ -41,8 +41,9 @@ class Exchange:
     """One request and its answer.
 
     Attributes:
-        path: as sent, percent-encoded, relative to where the application is mounted, no slash at
-        its end. peer: the address of the other end of the connection, None where there is none.
+        path: as sent, percent-encoded, relative to where the application is mounted; it ends
+            without a slash.
+        peer: the address of the other end of the connection, None where there is none.
     """
 
     __slots__ = ("_receive", "_scope", "_send", "headers", "method", "path", "peer", "root_path")
@@ -95,6 +96,7 @@ class Exchange:
         body: bytes = message.get("body", b"")
         if not message.get("more_body") and message["type"] == "http.request":
             door.check_size(len(body))
+            door.check_depth(body)
             return body
         chunks = [body]
         size = len(body)
@@ -106,7 +108,9 @@ class Exchange:
             door.check_size(size)
         if message["type"] == "http.disconnect":
             raise DisconnectedError
-        return b"".join(chunks)
+        body = b"".join(chunks)
+        door.check_depth(body)
+        return body
 
     async def reply(
         self, status: int, content_type: bytes, body: bytes, extra: tuple[Header, ...] = ()

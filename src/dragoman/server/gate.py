@@ -50,7 +50,7 @@ class Gate:
         self._capabilities = capabilities
         self._extensions = frozenset(item.uri for item in capabilities.extensions)
         self._required = tuple(item.uri for item in capabilities.extensions if item.required)
-        self._input_modes = tuple(input_modes)
+        self._input_modes = tuple(dict.fromkeys(input_modes))
         self._max_parts = max_parts
         self._max_id_length = max_id_length
         self._accepted: dict[str, bool] = {}
@@ -127,4 +127,3 @@ class Gate:
             if len(self._accepted) < 1000:  # Callers choose the keys: the memory stays bounded.
                 self._accepted[media_type] = known
         return known
-

@@ -78,12 +78,14 @@ class Channel:
         "seq",
     )
 
-    def __init__(self, hub: Hub, read_log: ReadLog, *, seq: int = 0, ended_at: int = 0) -> None:
-        """Begin after event ``seq``; ``ended_at`` is the last event of a task that is over."""
+    def __init__(
+        self, hub: Hub, read_log: ReadLog, *, seq: int = 0, paused_at: int = 0, ended_at: int = 0
+    ) -> None:
+        """Begin after event ``seq``; the others are 0, or where the task has stopped."""
         self.hub = hub
         self.seq = seq
         self.ended_at = ended_at
-        self.paused_at = 0
+        self.paused_at = paused_at
         self._read_log = read_log
         self._followers: set[Follower] = set()
         self._ring: list[EventDocument] = []
@@ -222,6 +224,6 @@ class Follower:
             return True
         return (
             self._until_pause
-            and channel.paused_at > self._start
+            and channel.paused_at >= self._start
             and self._cursor >= channel.paused_at
         )

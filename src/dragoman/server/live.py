@@ -254,6 +254,8 @@ class LiveTask:
         self._inbox_taken = 0
         self._paused_at = 0
         self._is_status_due = False
+        # Who came during the outage waited for events that are gone: the next end or pause will do.
+        self._settled = [(0, waiter) for _, waiter in self._settled]
 
     def _append(self, event: TaskEvent, now_ms: int) -> None:
         seq = self.standing.seq
@@ -296,7 +298,6 @@ class LiveTask:
             events=len(self._events),
             state=standing.state if self._is_status_due else None,
             status_at_ms=self._status_at_ms,
-            previous_state=self._stored_state,
             snapshot=self._snapshot(),
             inbox_taken=self._inbox_taken,
             journal=tuple(self._journal),

@@ -7,6 +7,7 @@ through the store when it is not. Whether the caller may ask at all was decided 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Coroutine
 
 import msgspec
 from msgspec.structs import replace
@@ -81,6 +82,8 @@ class LocalService:
         if isinstance(sent, StoredTask):
             return document_of(sent).with_history(configuration.history_length)
         live = sent.live
+        if sent.stored is not None:
+            await sent.stored
         if configuration.return_immediately:
             # R-3.2.2-4: the task is there once it is durable, which the document below waits for.
             sent.settled.cancel()
@@ -101,7 +104,11 @@ class LocalService:
         # A cursor counts only for a message that was sent before: then this is a reconnect.
         cursor = call.cursor if sent.is_known else None
         return await self._follow(
-            sent.live, until_pause=True, cursor=cursor, history_length=history_length
+            sent.live,
+            until_pause=True,
+            cursor=cursor,
+            history_length=history_length,
+            stored=sent.stored,
         )
 
     async def get_task(self, request: GetTaskRequest, call: Call) -> TaskDocument:
@@ -216,8 +223,12 @@ class LocalService:
         until_pause: bool,
         cursor: int | None,
         history_length: int | None = None,
+        stored: Coroutine[object, object, object] | None = None,
     ) -> EventStream:
-        """Follow a live task: from the cursor if it has one that is known, else from now."""
+        """Follow a live task: from the cursor if it has one that is known, else from now.
+
+        ``stored`` is waited for after the task has been looked at, so that nothing falls between.
+        """
         if cursor is not None and 1 <= cursor <= live.standing.seq:
             await live.durable()
             first = await self._task_at(live.task_id, live.record.context_id, cursor)
@@ -228,6 +239,8 @@ class LocalService:
         first = _task_frame(seq, document)
         follower = Follower(live.channel, first=first, cursor=seq, until_pause=until_pause)
         try:
+            if stored is not None:
+                await stored
             await live.durable()
         except BaseException:
             await follower.aclose()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Coroutine
 from contextlib import suppress
 
 import msgspec
@@ -47,7 +48,7 @@ from dragoman.server.turn import LiveTurn
 from dragoman.service.worker import Completed, Failed, Outcome, Plan, Refused, Worker
 from dragoman.stores.base import NewTask, Scope, SendRecord, StoredTask, TaskStore
 
-__all__ = ("Limits", "Runner")
+__all__ = ("Delivery", "Limits", "Runner")
 
 _logger = logging.getLogger(__name__)
 
@@ -71,6 +72,14 @@ class Limits(Struct, frozen=True, kw_only=True):
     cancel_grace_seconds: float = 10.0
 
 
+class Delivery(Struct, frozen=True):
+    """A message handed to a live task; ``settled`` is done when its turn has ended or paused."""
+
+    settled: asyncio.Future[None]
+    stored: Coroutine[object, object, object]
+    """Await it before the message is acknowledged; raises when it could not be stored."""
+
+
 class Runner:
     """The live tasks of this process and their turns."""
 
@@ -87,6 +96,11 @@ class Runner:
         self._live: dict[str, LiveTask] = {}
         self._answers: set[asyncio.Task[None]] = set()
         self._is_draining = False
+
+    @property
+    def is_draining(self) -> bool:
+        """Tell whether new work is refused because the server stops."""
+        return self._is_draining
 
     def find(self, scope: Scope, task_id: str) -> LiveTask | None:
         """Return the live task of this id if it belongs to this scope."""
@@ -123,10 +137,8 @@ class Runner:
         live.execute(Begin(errand.message))
         return live
 
-    async def deliver(
-        self, live: LiveTask, errand: Errand, send: SendRecord | None
-    ) -> asyncio.Future[None]:
-        """Hand a further message to a task, durably; return a future for the end of its turn."""
+    def deliver(self, live: LiveTask, errand: Errand, send: SendRecord | None) -> Delivery:
+        """Hand a further message to a task. It is acknowledged once ``stored`` has been awaited."""
         self.check()
         effects = live.execute(Deliver(errand.message))
         match effects[0]:
@@ -136,10 +148,13 @@ class Runner:
                 settled = live.settled()
                 if live.answer is not None and not live.answer.done():
                     live.answer.set_result(errand)
-                await live.durable()
-                return settled
+                return Delivery(settled, live.durable())
             case Enqueue():
-                return await self._enqueue(live, errand, send)
+                item = QueuedErrand(errand)
+                live.inbox.append(item)
+                settled = asyncio.get_running_loop().create_future()
+                item.waiters.append(settled)
+                return Delivery(settled, self._store_item(live, item, send))
             case _:
                 raise AssertionError(effects)
 
@@ -165,7 +180,7 @@ class Runner:
             watcher=self,
             store=self._store,
             clock=self._clock,
-            channel=self._channel(stored.id, stored.seq),
+            channel=self._channel(stored.id, stored.seq, is_paused=stored.state.is_interrupted),
             record=record,
             standing=standing_of(stored, fold, unread=len(stored.inbox)),
             fold=fold,
@@ -188,10 +203,12 @@ class Runner:
         """Have a message answered directly, without a task, in a slot like any turn."""
         self.check()
         answered: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
-        self._nursery.spawn(
+        task = self._nursery.spawn(
             self._answer(plan, request, context_id, answered),
             name=f"answer to {request.message.message_id[:100]}",
         )
+        self._answers.add(task)
+        task.add_done_callback(self._answers.discard)
         return await asyncio.shield(answered)
 
     async def drain(self, grace_seconds: float) -> None:
@@ -231,11 +248,12 @@ class Runner:
         else:
             self._nursery.spawn(self._recover(live), name=f"recovery of {live.task_id}")
 
-    def _channel(self, task_id: str, seq: int = 0) -> Channel:
+    def _channel(self, task_id: str, seq: int = 0, *, is_paused: bool = False) -> Channel:
         return Channel(
             self._hub,
             lambda after, limit: self._store.read_events(task_id, after=after, limit=limit),
             seq=seq,
+            paused_at=seq if is_paused else 0,
         )
 
     async def _turns(self, live: LiveTask, errand: Errand) -> None:
@@ -327,15 +345,12 @@ class Runner:
         while live.failure is not None:
             await self._clock.sleep(_STORE_POLL_SECONDS)
 
-    async def _enqueue(
-        self, live: LiveTask, errand: Errand, send: SendRecord | None
-    ) -> asyncio.Future[None]:
-        item = QueuedErrand(errand)
-        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        item.waiters.append(waiter)
-        live.inbox.append(item)
+    async def _store_item(
+        self, live: LiveTask, item: QueuedErrand, send: SendRecord | None
+    ) -> None:
+        message = msgspec.json.encode(item.errand.message)
         try:
-            n = await self._store.put_inbox(live.task_id, msgspec.json.encode(errand.message), send)
+            n = await self._store.put_inbox(live.task_id, message, send)
         except StoreError as error:
             item.stored.set_exception(error)
             item.stored.exception()  # Perhaps nobody else looks at it; that is no fault.
@@ -345,7 +360,6 @@ class Runner:
                     live.execute(Withdraw())
             raise UnavailableError("The store is not available; try again later") from error
         item.stored.set_result(n)
-        return waiter
 
     async def _wind_down(self, live: LiveTask) -> None:
         """Stop a turn: cancel, a grace period, then the cleanup hook."""

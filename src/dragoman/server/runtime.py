@@ -49,7 +49,10 @@ class Runtime:
     @property
     def is_ready(self) -> bool:
         """Tell whether requests can be answered, durably."""
-        return self._parts is not None and self._parts[0].is_available and not self.hub.is_closing
+        if self._parts is None or self.hub.is_closing:
+            return False
+        store, runner, _ = self._parts
+        return store.is_available and not runner.is_draining
 
     async def service(self) -> LocalService:
         """Return the service, starting it if the ASGI server has not asked for that."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Coroutine
 
 import msgspec
 from msgspec import Struct
@@ -31,11 +32,14 @@ __all__ = ("Accepted", "Sender", "Sent")
 class Accepted(Struct, frozen=True):
     """The message belongs to a live task; ``settled`` is done when its turn has ended or paused.
 
+    ``stored`` must be awaited before the message is acknowledged. Nothing has happened to the task
+    since the message was accepted, so this is the moment to look at it.
     ``is_known``: the same message was sent before and nothing new was begun.
     """
 
     live: LiveTask
     settled: asyncio.Future[None]
+    stored: Coroutine[object, object, object] | None = None
     is_known: bool = False
 
 
@@ -112,18 +116,13 @@ class Sender:
         context_id = live.record.context_id
         _check_context(message, context_id)
         send = None if record is None else replace(record, task_id=message.task_id)
-        end = None if send is None else self._sends.begin_task(send, message.task_id)
-        try:
-            settled = await self._runner.deliver(
-                live, _errand(request, call, message.task_id, context_id), send
-            )
-        except BaseException:
-            if end is not None:
-                end()
-            raise
-        if end is not None:
-            live.epilogue.append(end)
-        return Accepted(live, settled)
+        errand = _errand(request, call, message.task_id, context_id)
+        delivery = self._runner.deliver(live, errand, send)
+        if send is None:
+            return Accepted(live, delivery.settled, delivery.stored)
+        end = self._sends.begin_task(send, message.task_id)
+        live.epilogue.append(end)
+        return Accepted(live, delivery.settled, _or_forget(delivery.stored, end))
 
     async def _answer(
         self, plan: Plan, request: SendMessageRequest, context_id: str, record: SendRecord | None
@@ -177,6 +176,15 @@ class Sender:
         if stored is None:
             raise TaskNotFoundError(known.task_id)
         return stored
+
+
+async def _or_forget(stored: Coroutine[object, object, object], forget: Callable[[], None]) -> None:
+    """Wait until a message is stored; if it cannot be, it was never sent."""
+    try:
+        await stored
+    except BaseException:
+        forget()
+        raise
 
 
 def _errand(request: SendMessageRequest, call: Call, task_id: str, context_id: str) -> Errand:

@@ -40,6 +40,8 @@ class Slots:
         except asyncio.CancelledError:
             if waiter.done() and not waiter.cancelled():
                 self.give_back()  # The slot was handed over while we were being canceled.
+            elif waiter in self._queue:
+                self._queue.remove(waiter)  # Else it would count as waiting until its turn came.
             raise
 
     def give_back(self) -> None:

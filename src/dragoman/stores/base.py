@@ -3,9 +3,8 @@
 A task is an append-only sequence of *entries*, each one line of JSON in the form of a 1.0
 StreamResponse:
 
-- ``{"statusUpdate":…}`` and ``{"artifactUpdate":…}`` are *events*. They are numbered from 1 without
-gaps
-  (``seq``); they are all that streams show.
+- ``{"statusUpdate":…}`` and ``{"artifactUpdate":…}`` are *events*. They are numbered from 1
+  without gaps (``seq``); they are all that streams show.
 - ``{"message":…}`` is a message of the task's history. It has no number and stands before the
   event it came with.
 
@@ -105,7 +104,6 @@ class TaskWrite(Struct, frozen=True, kw_only=True, gc=False):
         entries: lines of JSON as the module says; the last one is an event.
         events: how many of the entries are events, at least 1.
         state, status_at_ms: where the task stands after this write; None leaves the row untouched.
-        previous_state: where it stood before; None on the first write.
         snapshot: the task after this write, or None to keep the older snapshot.
         inbox_taken: inbox items up to this number are taken up by this write; 0 for none.
         journal: results recorded with this write.
@@ -120,7 +118,6 @@ class TaskWrite(Struct, frozen=True, kw_only=True, gc=False):
     events: int
     state: TaskState | None = None
     status_at_ms: int = 0
-    previous_state: TaskState | None = None
     snapshot: TaskDocument | None = None
     inbox_taken: int = 0
     journal: tuple[JournalEntry, ...] = ()
@@ -131,7 +128,8 @@ class StoredTask(Struct, frozen=True, kw_only=True, gc=False):
     """A task as the store has it.
 
     ``tail`` is every entry after the snapshot, oldest first; ``snapshot`` is None while no snapshot
-    has been written. ``seq`` is the number of the last event.
+    has been written. ``seq`` is the number of the last event. The inbox of a task that has ended is
+    not loaded.
     """
 
     id: str
@@ -186,8 +184,9 @@ class TaskStore(Protocol):
     Promised: a write is atomic; ``done`` is called after it is durable, never before; the writes of
     one task are committed and reported in the order they were handed over; a read that starts after
     ``done`` sees the write. A write whose epoch or expected seq is stale fails alone with
-    ConflictError. When the engine below fails, every write on its way fails with
-    StoreUnavailableError and nothing of them is kept.
+    ConflictError; one that holds what cannot be stored fails alone with a plain StoreError. When
+    the engine below fails, every write on its way fails with StoreUnavailableError and nothing of
+    them is kept.
 
     Not promised: any order between tasks; that a failed write can simply be repeated (read first).
 
@@ -216,7 +215,10 @@ class TaskStore(Protocol):
         ...
 
     async def put_inbox(self, task_id: str, message: bytes, send: SendRecord | None) -> int:
-        """Store a message for a task, durable on return; return its number in the inbox."""
+        """Store a message for a task, durable on return; return its number in the inbox.
+
+        Raises ConflictError when there is no such task.
+        """
         ...
 
     async def find_send(self, key: SendKey, since_ms: int) -> SendRecord | None:
@@ -252,7 +254,7 @@ class TaskStore(Protocol):
     async def take_over(self, task_id: str, epoch: int) -> int:
         """Replace the lease ``epoch`` by a newer one and return it; writes under the old one fail.
 
-        Raises ConflictError when the lease is not ``epoch`` any more.
+        Raises ConflictError when the lease is not ``epoch`` any more, or there is no such task.
         """
         ...
 

@@ -40,7 +40,6 @@ def refusal(body: bytes) -> BadEnvelopeError:
 # --- requests ----------------------------------------------------------------------------------
 
 
-@pytest.mark.requirement("R-9.1-1")
 def test_a_request_is_opened() -> None:
     body = b'{ "jsonrpc" : "2.0", "id" : 7 , "method" : "GetTask", "params" : { "id" : "t" } }'
     assert jsonrpc.read_request(body) == JsonRpcRequest(b"7", "GetTask", b'{ "id" : "t" }')

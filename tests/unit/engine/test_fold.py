@@ -49,9 +49,7 @@ def fold_of(*entries: Entry) -> TaskFold:
 ENTRIES = st.lists(
     st.one_of(
         st.builds(status, st.sampled_from(TaskState), st.none() | message_values),
-        st.builds(
-            chunk, st.sampled_from(["a", "b"]), st.text(min_size=1), append=st.booleans()
-        ),
+        st.builds(chunk, st.sampled_from(["a", "b"]), st.text(min_size=1), append=st.booleans()),
         message_values,
     ),
     max_size=12,

@@ -32,19 +32,29 @@ SELECT * FROM (VALUES (?, ?, ?, ?)...)
 WHERE column1 IS NOT NULL;
 
 -- name: update_tasks
--- Move tasks on; each at most once. A state or a head of NULL keeps the old state or the old snapshot.
+-- Move tasks on; each at most once. A state of NULL keeps the old one. The end comes with a snapshot.
 WITH given (id, seq, state, status_at_ms, snapshot_seq, head, artifacts, history)
 AS (VALUES (?, ?, ?, ?, ?, ?, ?, ?)...)
 UPDATE tasks SET
     seq = given.seq,
     state = coalesce(given.state, tasks.state),
     status_at_ms = iif(given.state IS NULL, tasks.status_at_ms, given.status_at_ms),
-    snapshot_seq = iif(given.head IS NULL, tasks.snapshot_seq, given.snapshot_seq),
-    head = coalesce(given.head, tasks.head),
-    artifacts = iif(given.head IS NULL, tasks.artifacts, given.artifacts),
-    history = iif(given.head IS NULL, tasks.history, given.history)
+    snapshot_seq = given.snapshot_seq,
+    head = given.head,
+    artifacts = given.artifacts,
+    history = given.history
 FROM given
 WHERE tasks.id = given.id;
+
+-- name: put_snapshots
+-- Keep the newest snapshot of tasks that are under way.
+INSERT OR REPLACE INTO snapshots (task_id, seq, head, artifacts, history)
+SELECT * FROM (VALUES (?, ?, ?, ?, ?)...)
+WHERE column1 IS NOT NULL;
+
+-- name: delete_snapshots
+-- Drop those of tasks that have ended.
+DELETE FROM snapshots WHERE task_id IN (SELECT column1 FROM (VALUES (?)...));
 
 -- name: insert_sends
 -- Record what became of sends.
@@ -136,6 +146,9 @@ ORDER BY seq;
 -- name: select_segments_until
 -- All segments that begin at or before the event of the given number.
 SELECT seq, count, body FROM events WHERE task_id = ? AND seq <= ? ORDER BY seq;
+
+-- name: select_snapshot
+SELECT seq, head, artifacts, history FROM snapshots WHERE task_id = ?;
 
 -- name: select_tail
 -- All segments after a snapshot.

@@ -5,6 +5,8 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
+
 from dragoman.model.documents import EventDocument, TaskDocument
 from dragoman.stores.base import (
     InboxItem,
@@ -135,13 +137,26 @@ class Reader:
         """Add what came after the snapshot to a row of tasks."""
         if _is_complete(row):
             return _stored(row)
-        task_id, seq, snapshot_seq = row[0], row[10], row[11]
+        task_id, seq = row[0], row[10]
+        snapshot_seq = 0
+        snapshot: TaskDocument | None = None
+        if found := self._rows(_QUERIES["select_snapshot"], task_id):
+            snapshot_seq, *pieces = found[0]
+            snapshot = TaskDocument(*pieces)
+            seq = max(seq, snapshot_seq)
         tail: list[bytes] = []
         for start, count, body in self._rows(_QUERIES["select_tail"], task_id, snapshot_seq):
             tail += body.split(b"\n")
             seq = start + count - 1
         inbox = self._rows(_QUERIES["select_inbox"], task_id)
-        return _stored(row, seq, tuple(tail), tuple(InboxItem(n, body) for n, body in inbox))
+        return msgspec.structs.replace(
+            _stored(row),
+            seq=seq,
+            snapshot=snapshot,
+            snapshot_seq=snapshot_seq,
+            tail=tuple(tail),
+            inbox=tuple(InboxItem(n, body) for n, body in inbox),
+        )
 
     def _rows(self, statement: str, *values: object) -> list[Row]:
         return self._cursor.execute(statement, values).fetchall()
@@ -180,12 +195,7 @@ def _is_complete(row: Row) -> bool:
     return row[7] in TERMINAL_NUMBERS and row[10] == row[11]
 
 
-def _stored(
-    row: Row,
-    seq: int | None = None,
-    tail: tuple[bytes, ...] = (),
-    inbox: tuple[InboxItem, ...] = (),
-) -> StoredTask:
+def _stored(row: Row) -> StoredTask:
     (
         task_id,
         tenant,
@@ -197,7 +207,7 @@ def _stored(
         state,
         status_at_ms,
         epoch,
-        row_seq,
+        seq,
         snapshot_seq,
         head,
         artifacts,
@@ -213,9 +223,7 @@ def _stored(
         state=STATES[state],
         status_at_ms=status_at_ms,
         epoch=epoch,
-        seq=row_seq if seq is None else seq,
+        seq=seq,
         snapshot=None if head is None else TaskDocument(head, artifacts, history),
         snapshot_seq=snapshot_seq,
-        tail=tail,
-        inbox=inbox,
     )

@@ -27,6 +27,7 @@ class Rows:
         created: rows of new tasks.
         expected: (id, epoch, last event) that must be true of tasks before anything is stored.
         updated: new values for tasks that exist.
+        snapshots: of tasks that are under way; ``ended`` are those that need none any more.
         segments, journal: rows of these tables.
         sends: records that still need a number.
         inbox_taken: up to which number the inbox of a task is taken up.
@@ -36,6 +37,8 @@ class Rows:
         self.created: list[object] = []
         self.expected: list[object] = []
         self.updated: list[object] = []
+        self.snapshots: list[object] = []
+        self.ended: list[object] = []
         self.segments: list[object] = []
         self.journal: list[object] = []
         self.sends: list[SendRecord] = []
@@ -127,13 +130,20 @@ class _Fold:
             self._end_segment()
         rows.segments += self._segments
         first = self._first
+        is_end = self._state is not None and self._state.is_terminal
         state = None if self._state is None else NUMBERS[self._state]
-        snapshot = self._snapshot
-        pieces = (
-            (None, None, None)
-            if snapshot is None
-            else (snapshot.head, snapshot.artifacts, snapshot.history)
-        )
+        final: tuple[object, ...] = (0, None, None, None)
+        if self._snapshot is not None:
+            pieces = (
+                self._snapshot_seq,
+                self._snapshot.head,
+                self._snapshot.artifacts,
+                self._snapshot.history,
+            )
+            if is_end:
+                final = pieces
+            else:
+                rows.snapshots += (first.task_id, *pieces)
         new = first.created
         if new is not None:
             rows.created += (
@@ -148,17 +158,11 @@ class _Fold:
                 self._status_at_ms,
                 first.epoch,
                 self._seq,
-                self._snapshot_seq,
-                *pieces,
+                *final,
             )
             return
         rows.expected += (first.task_id, first.epoch, first.expected_seq)
-        if state is not None or snapshot is not None:
-            rows.updated += (
-                first.task_id,
-                self._seq,
-                state,
-                self._status_at_ms,
-                self._snapshot_seq,
-                *pieces,
-            )
+        if state is not None:
+            rows.updated += (first.task_id, self._seq, state, self._status_at_ms, *final)
+        if is_end:
+            rows.ended.append(first.task_id)

@@ -6,6 +6,7 @@ import asyncio
 import sqlite3
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
 
 from dragoman.errors import StoreError, StoreUnavailableError
@@ -69,24 +70,29 @@ class SQLiteTaskStore:
 
     async def open(self) -> None:
         """Take the lock, migrate, start the writer thread. Raises UsageError with a remedy."""
-        check_directory(self.path)
-        self._lock.acquire()
-        try:
+        with ExitStack() as resources:
+            check_directory(self.path)
+            self._lock.acquire()
+            resources.callback(self._lock.release)
             prepare_database(self.path)
-            self._reader = Reader(connect_reader(self.path))
+            self._reader = self._open_reader(resources)
             self._sends = SendIndex()
             self._sends.add(self._reader.send_keys())
-            self._writer = BatchWriter(self.path, self._sends)
-        except BaseException:
-            self._lock.release()
-            raise
-        self._readers = deque(Reader(connect_reader(self.path)) for _ in range(_READER_THREADS))
-        self._threads = ThreadPoolExecutor(_READER_THREADS, thread_name_prefix="dragoman-reader")
-        self._commits: GroupCommit[Write] = GroupCommit(
-            f"store {self.path}", commit=self._writer.commit, probe=self._writer.probe
-        )
-        self._commits.start()
+            writer = resources.enter_context(closing(BatchWriter(self.path, self._sends)))
+            self._readers = deque(self._open_reader(resources) for _ in range(_READER_THREADS))
+            self._threads = resources.enter_context(
+                ThreadPoolExecutor(_READER_THREADS, thread_name_prefix="dragoman-reader")
+            )
+            self._commits: GroupCommit[Write] = GroupCommit(
+                f"store {self.path}", commit=writer.commit, probe=writer.probe
+            )
+            self._commits.start()
+            # Nothing failed: they live until close.
+            self._resources = resources.pop_all()
         self._is_open = True
+
+    def _open_reader(self, resources: ExitStack) -> Reader:
+        return resources.enter_context(closing(Reader(connect_reader(self.path))))
 
     async def close(self) -> None:
         """Commit what was handed over, then release everything."""
@@ -94,13 +100,8 @@ class SQLiteTaskStore:
             return
         self._is_open = False
         await self._commits.close()
-        # Bounded by the longest read under way.
-        self._threads.shutdown()
-        for reader in (self._reader, *self._readers):
-            reader.close()
-        # Last, because the last connection to close empties the write-ahead log.
-        self._writer.close()
-        self._lock.release()
+        # Waits for the reads under way. The lock goes last.
+        self._resources.close()
 
     # --- writing --------------------------------------------------------------------------------
 

@@ -33,6 +33,8 @@ _COUNT_CURRENT: Final = ManyRows(_QUERIES["count_current"])
 _INSERT_TASKS: Final = ManyRows(_QUERIES["insert_tasks"])
 _INSERT_SEGMENTS: Final = ManyRows(_QUERIES["insert_segments"])
 _UPDATE_TASKS: Final = ManyRows(_QUERIES["update_tasks"])
+_PUT_SNAPSHOTS: Final = ManyRows(_QUERIES["put_snapshots"])
+_DELETE_SNAPSHOTS: Final = ManyRows(_QUERIES["delete_snapshots"])
 _INSERT_JOURNAL: Final = ManyRows(_QUERIES["insert_journal"])
 _INSERT_SENDS: Final = ManyRows(_QUERIES["insert_sends"])
 
@@ -215,6 +217,8 @@ class BatchWriter:
         self._run(_INSERT_TASKS, rows.created)
         self._run(_INSERT_SEGMENTS, rows.segments)
         self._run(_UPDATE_TASKS, rows.updated)
+        self._run(_PUT_SNAPSHOTS, rows.snapshots)
+        self._run(_DELETE_SNAPSHOTS, rows.ended)
         self._run(_INSERT_JOURNAL, rows.journal)
         if rows.sends:
             self._store_sends(rows.sends)

@@ -17,8 +17,8 @@ CREATE TABLE tasks (
     epoch          INTEGER NOT NULL,               -- the lease under which the task may be written
     seq            INTEGER NOT NULL,               -- the last event when this row was last written
     inbox_n        INTEGER NOT NULL DEFAULT 0,     -- the last number given in the inbox
-    snapshot_seq   INTEGER NOT NULL,               -- the snapshot is the task after this event; 0: none yet
-    head           BLOB,
+    snapshot_seq   INTEGER NOT NULL,               -- the last event, once the task has ended; 0 before that
+    head           BLOB,                           -- these three are the task itself, once it has ended
     artifacts      BLOB,
     history        BLOB
 );
@@ -40,6 +40,16 @@ CREATE TABLE events (
     body    BLOB    NOT NULL,
     PRIMARY KEY (task_id, seq)
 ) WITHOUT ROWID;
+
+-- The task as it was after an event, while it is under way. Kept apart from its row, which changes with
+-- every status and would be rewritten with all of this.
+CREATE TABLE snapshots (
+    task_id   TEXT    NOT NULL PRIMARY KEY,
+    seq       INTEGER NOT NULL,
+    head      BLOB    NOT NULL,
+    artifacts BLOB    NOT NULL,
+    history   BLOB    NOT NULL
+);
 
 -- Messages acknowledged to their sender that the task has not taken up yet.
 CREATE TABLE inbox (

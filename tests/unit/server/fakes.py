@@ -1,0 +1,133 @@
+"""What the tests of the server share: a store in the hands of the test, and tasks on top of it."""
+
+from __future__ import annotations
+
+from collections import deque
+
+from dragoman.engine.commands import AddArtifact, Begin, Command, Start
+from dragoman.engine.fold import TaskFold
+from dragoman.engine.machine import Standing
+from dragoman.errors import StoreError
+from dragoman.model.messages import Message, Role
+from dragoman.model.parts import Part
+from dragoman.model.tasks import Artifact
+from dragoman.server.hub import Channel, Hub
+from dragoman.server.live import LiveTask
+from dragoman.stores.base import Done, NewTask, Scope, SendRecord, TaskWrite
+from dragoman.stores.memory import MemoryTaskStore
+from dragoman.testing.clock import FakeClock
+
+__all__ = (
+    "NEW_TASK",
+    "SCOPE",
+    "HeldStore",
+    "Live",
+    "RecordingWatcher",
+    "agent_message",
+    "chunk",
+    "user_message",
+)
+
+SCOPE = Scope("", "anonymous")
+NEW_TASK = NewTask(
+    scope=SCOPE, context_id="c-1", skill_id="echo", origin_dialect="1.0", created_ms=1
+)
+
+
+def user_message(text: str = "hello", message_id: str = "m-1") -> Message:
+    """Return a message of the caller."""
+    return Message(message_id=message_id, role=Role.USER, parts=(Part(text=text),))
+
+
+def agent_message(text: str = "news") -> Message:
+    """Return a message of the agent; its text is its id."""
+    return Message(message_id=text, role=Role.AGENT, parts=(Part(text=text),))
+
+
+def chunk(text: str = "x", *, append: bool = False, last_chunk: bool = False) -> AddArtifact:
+    """Return a command to publish a chunk."""
+    artifact = Artifact(artifact_id="a-1", parts=(Part(text=text),))
+    return AddArtifact(artifact, append, last_chunk)
+
+
+class HeldStore(MemoryTaskStore):
+    """A store whose writes are committed when the test says so."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.writes: list[TaskWrite] = []
+        self._held: deque[Done] = deque()
+
+    @property
+    def held(self) -> int:
+        """Count the writes on their way."""
+        return len(self._held)
+
+    def append(self, write: TaskWrite, done: Done) -> None:
+        """Keep a write, and who waits for it."""
+        self.writes.append(write)
+        self._held.append(done)
+
+    def commit(self, error: StoreError | None = None) -> None:
+        """Let the oldest write on its way succeed or fail."""
+        self._last = self._held.popleft()
+        self._last(error)
+
+    def report_again(self) -> None:
+        """Tell once more of the last write that was committed, which no store should do."""
+        self._last(None)
+
+
+class RecordingWatcher:
+    """A Watcher that remembers what it was told."""
+
+    def __init__(self) -> None:
+        self.ended: list[LiveTask] = []
+        self.lost: list[tuple[LiveTask, StoreError]] = []
+
+    def task_ended(self, live: LiveTask) -> None:
+        """Remember it."""
+        self.ended.append(live)
+
+    def write_lost(self, live: LiveTask, error: StoreError) -> None:
+        """Remember it."""
+        self.lost.append((live, error))
+
+
+class Live:
+    """A live task, and everything around it."""
+
+    def __init__(
+        self,
+        *,
+        standing: Standing | None = None,
+        fold: TaskFold | None = None,
+        send: SendRecord | None = None,
+    ) -> None:
+        self.store = HeldStore()
+        self.clock = FakeClock(1_000_000)
+        self.watcher = RecordingWatcher()
+        self.hub = Hub()
+        self.channel = Channel(self.hub, self._read_events)
+        self.task = LiveTask(
+            watcher=self.watcher,
+            store=self.store,
+            clock=self.clock,
+            channel=self.channel,
+            record=NEW_TASK,
+            standing=standing or Standing(task_id="t-1", context_id="c-1"),
+            fold=fold or TaskFold("t-1", "c-1"),
+            send=send,
+        )
+
+    async def _read_events(self, after: int, limit: int) -> tuple[()]:
+        raise AssertionError(f"the log was asked for {limit} events after {after}")
+
+    def begin(self) -> None:
+        """Begin the task and its first turn."""
+        self.do(Begin(user_message()), Start())
+
+    def do(self, *commands: Command) -> None:
+        """Execute commands."""
+        for command in commands:
+            self.task.execute(command)

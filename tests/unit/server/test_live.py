@@ -1,0 +1,681 @@
+import asyncio
+from collections.abc import Awaitable
+
+import pytest
+
+from dragoman.engine.commands import Ask, Begin, Cancel, Deliver, Finish, Say, Start
+from dragoman.engine.effects import Enqueue, NextTurn, ResumeTurn, StopTurn
+from dragoman.engine.fold import TaskFold
+from dragoman.engine.machine import Standing
+from dragoman.errors import (
+    ConflictError,
+    StoreUnavailableError,
+    TaskNotCancelableError,
+    UnavailableError,
+)
+from dragoman.model.documents import encode_entry
+from dragoman.model.events import TaskStatusUpdateEvent
+from dragoman.model.tasks import TaskState, TaskStatus
+from dragoman.server.hub import Follower
+from dragoman.server.live import SNAPSHOT_EVENTS, Errand, QueuedErrand
+from dragoman.stores.base import JournalEntry, SendKey, SendRecord
+from tests.unit.server.fakes import (
+    NEW_TASK,
+    SCOPE,
+    Live,
+    agent_message,
+    chunk,
+    user_message,
+)
+
+COMPLETED = TaskState.COMPLETED
+WORKING = TaskState.WORKING
+INPUT_REQUIRED = TaskState.INPUT_REQUIRED
+
+SEND = SendRecord(key=SendKey(SCOPE, "m-1"), digest=b"d", at_ms=1, task_id="t-1")
+DOWN = StoreUnavailableError("disk full")
+
+
+async def pass_over() -> None:
+    """Let the loop finish its current pass."""
+    await asyncio.sleep(0)
+
+
+async def begun() -> Live:
+    """Return a task at work whose first write is durable."""
+    live = Live()
+    live.begin()
+    await pass_over()
+    live.store.commit()
+    return live
+
+
+async def asked() -> Live:
+    """Return a task that waits for input, durably."""
+    live = await begun()
+    live.do(Ask(agent_message("which?"), is_auth=False))
+    await pass_over()
+    live.store.commit()
+    return live
+
+
+def queue(live: Live, text: str, *, number: int | None = None) -> QueuedErrand:
+    """Put a message into the inbox; with a number it is durable there."""
+    item = QueuedErrand(Errand(message=user_message(text, text)))
+    if number is not None:
+        item.stored.set_result(number)
+    live.task.inbox.append(item)
+    live.do(Deliver(item.errand.message))
+    return item
+
+
+# --- one write for what happens together ------------------------------------------------------
+
+
+async def test_a_turn_that_ends_within_a_pass_is_one_write() -> None:
+    live = Live(send=SEND)
+    live.begin()
+    live.do(chunk(last_chunk=True), Finish(COMPLETED))
+    await pass_over()
+    (write,) = live.store.writes
+    assert (write.expected_seq, write.events, len(write.entries)) == (0, 4, 5)
+    assert write.state is COMPLETED
+    assert (write.created, write.send) == (NEW_TASK, SEND)
+
+
+async def test_nothing_is_written_before_the_pass_is_over() -> None:
+    live = Live()
+    live.begin()
+    assert live.store.writes == []
+
+
+async def test_a_message_goes_before_the_event_it_came_with() -> None:
+    live = Live()
+    live.begin()
+    await pass_over()
+    assert live.store.writes[0].entries[0] == encode_entry(user_message())
+
+
+async def test_one_write_is_on_its_way_at_a_time() -> None:
+    live = Live()
+    live.begin()
+    await pass_over()
+    live.do(chunk())
+    await pass_over()
+    live.do(chunk(append=True))
+    await pass_over()
+    assert live.store.held == 1
+
+
+async def test_what_happens_meanwhile_goes_into_the_next_write() -> None:
+    live = Live()
+    live.begin()
+    await pass_over()
+    live.do(chunk(), chunk(append=True))
+    live.store.commit()
+    assert [(write.expected_seq, write.events) for write in live.store.writes] == [(0, 2), (2, 2)]
+
+
+async def test_a_task_without_news_writes_nothing() -> None:
+    live = await begun()
+    await pass_over()
+    assert len(live.store.writes) == 1
+
+
+# --- what a write says ------------------------------------------------------------------------
+
+
+async def test_a_write_of_artifacts_alone_leaves_the_status() -> None:
+    live = await begun()
+    live.do(chunk())
+    await pass_over()
+    assert live.store.writes[-1].state is None
+
+
+async def test_a_write_says_where_the_task_stood_in_the_store() -> None:
+    live = await begun()
+    live.do(chunk())
+    await pass_over()
+    live.store.commit()
+    live.do(Ask(agent_message(), is_auth=False))
+    await pass_over()
+    write = live.store.writes[-1]
+    assert write.state is INPUT_REQUIRED
+
+
+async def test_a_write_says_when_the_status_was_reached() -> None:
+    live = await begun()
+    live.clock.advance(1)
+    live.do(Say(agent_message()))
+    live.clock.advance(1)
+    live.do(chunk())
+    await pass_over()
+    assert live.store.writes[-1].status_at_ms == 1_001_000
+
+
+async def test_only_the_first_write_creates() -> None:
+    live = await begun()
+    live.do(chunk())
+    await pass_over()
+    assert [write.created for write in live.store.writes] == [NEW_TASK, None]
+
+
+async def test_the_send_goes_with_one_write() -> None:
+    live = Live(send=SEND)
+    live.begin()
+    await pass_over()
+    live.store.commit()
+    live.do(chunk())
+    await pass_over()
+    assert [write.send for write in live.store.writes] == [SEND, None]
+
+
+async def test_a_later_send_goes_with_the_next_write() -> None:
+    live = await asked()
+    live.task.answers_send(SEND)
+    live.do(Deliver(user_message("that")))
+    await pass_over()
+    assert live.store.writes[-1].send == SEND
+
+
+async def test_results_are_numbered_and_go_with_the_next_write() -> None:
+    live = await begun()
+    live.task.note("ask", "input", b"1")
+    live.task.note("ask", "auth", b"2")
+    live.do(chunk())
+    await pass_over()
+    live.store.commit()
+    live.do(chunk())
+    await pass_over()
+    assert [write.journal for write in live.store.writes[1:]] == [
+        (
+            JournalEntry(n=1, kind="ask", name="input", result=b"1"),
+            JournalEntry(n=2, kind="ask", name="auth", result=b"2"),
+        ),
+        (),
+    ]
+
+
+async def test_what_was_taken_from_the_inbox_goes_with_the_next_write() -> None:
+    live = await begun()
+    live.task.take_up(2)
+    live.task.take_up(1)
+    live.do(chunk())
+    await pass_over()
+    live.store.commit()
+    live.do(chunk())
+    await pass_over()
+    assert [write.inbox_taken for write in live.store.writes[1:]] == [2, 0]
+
+
+# --- commands ---------------------------------------------------------------------------------
+
+
+async def test_effects_that_are_not_the_logs_are_returned_in_order() -> None:
+    live = Live()
+    assert live.task.execute(Begin(user_message())) == (NextTurn(),)
+    assert live.task.execute(Deliver(user_message())) == (Enqueue(user_message()),)
+    assert live.task.execute(Start()) == ()
+    live.do(Ask(agent_message(), is_auth=True))
+    assert live.task.execute(Deliver(user_message())) == (ResumeTurn(user_message()),)
+    assert live.task.execute(Cancel()) == (StopTurn(),)
+
+
+async def test_a_refused_command_writes_nothing() -> None:
+    live = await begun()
+    live.do(Cancel())
+    with pytest.raises(TaskNotCancelableError):
+        live.do(Cancel())
+    await pass_over()
+    assert live.store.writes[-1].events == 1
+
+
+async def test_the_cause_is_decided_on_what_is_enqueued_not_on_what_is_stored() -> None:
+    live = Live()
+    live.begin()
+    live.do(Finish(COMPLETED))
+    with pytest.raises(TaskNotCancelableError):
+        live.do(Cancel())
+
+
+async def test_a_message_nobody_takes_up_any_more_joins_the_history() -> None:
+    live = await begun()
+    queue(live, "too late", number=4)
+    live.do(Cancel())
+    await pass_over()
+    write = live.store.writes[-1]
+    assert write.entries[0] == encode_entry(user_message("too late", "too late"))
+    assert (write.inbox_taken, len(live.task.inbox)) == (4, 0)
+    assert live.task.history()[-1] == user_message("too late", "too late")
+
+
+@pytest.mark.parametrize("error", [None, DOWN])
+async def test_one_that_is_not_in_the_store_is_not_taken_from_it(
+    error: StoreUnavailableError | None,
+) -> None:
+    live = await begun()
+    item = queue(live, "too late")
+    if error is not None:
+        item.stored.set_exception(error)
+        item.stored.exception()
+    live.do(Cancel())
+    await pass_over()
+    assert live.store.writes[-1].inbox_taken == 0
+
+
+async def test_who_waits_for_its_turn_hears_of_the_end() -> None:
+    live = await begun()
+    item = queue(live, "too late", number=1)
+    waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    item.waiters.append(waiter)
+    live.do(Cancel())
+    await pass_over()
+    live.store.commit()
+    assert waiter.done()
+
+
+# --- what is visible --------------------------------------------------------------------------
+
+
+async def test_an_event_is_visible_when_it_is_durable_and_not_before() -> None:
+    live = Live()
+    follower = Follower(live.channel, first=None, cursor=0)
+    live.begin()
+    await pass_over()
+    assert live.channel.seq == 0
+    live.store.commit()
+    assert [event.seq for event in await anext(follower)] == [1, 2]
+
+
+async def test_a_pause_is_told_once_it_is_durable() -> None:
+    live = await begun()
+    live.do(chunk())
+    await pass_over()
+    live.do(Ask(agent_message(), is_auth=False))
+    live.store.commit()
+    assert live.channel.paused_at == 0
+    live.store.commit()
+    assert live.channel.paused_at == 4
+
+
+async def test_waiting_for_authorization_is_no_pause_of_the_stream() -> None:
+    live = await begun()
+    live.do(Ask(agent_message(), is_auth=True))
+    await pass_over()
+    live.store.commit()
+    assert live.channel.paused_at == 0
+
+
+async def test_the_end_is_told_with_the_last_event() -> None:
+    live = await begun()
+    live.do(chunk())
+    await pass_over()
+    live.do(Finish(COMPLETED))
+    live.store.commit()
+    assert (live.channel.ended_at, live.watcher.ended) == (0, [])
+    live.store.commit()
+    assert (live.channel.ended_at, live.watcher.ended) == (4, [live.task])
+
+
+async def test_a_task_is_over_when_its_end_is_durable() -> None:
+    live = await begun()
+    live.do(Finish(COMPLETED))
+    await pass_over()
+    assert (live.task.backlog, live.task.is_over, live.task.is_settled) == (1, False, False)
+    live.store.commit()
+    assert (live.task.backlog, live.task.is_over, live.task.is_settled) == (0, True, True)
+
+
+async def test_a_task_that_waits_for_its_client_is_settled_and_not_over() -> None:
+    live = await asked()
+    assert (live.task.is_settled, live.task.is_over) == (True, False)
+
+
+async def test_a_task_at_work_is_not_settled() -> None:
+    live = await begun()
+    assert not live.task.is_settled
+
+
+async def test_a_task_knows_whose_it_is() -> None:
+    live = Live()
+    assert (live.task.task_id, live.task.scope) == ("t-1", SCOPE)
+
+
+# --- snapshots --------------------------------------------------------------------------------
+
+
+async def test_there_is_no_snapshot_of_a_task_at_work() -> None:
+    live = await begun()
+    assert live.store.writes[-1].snapshot is None
+
+
+@pytest.mark.parametrize("is_auth", [False, True])
+async def test_a_pause_brings_a_snapshot(is_auth: bool) -> None:  # noqa: FBT001 - a row of a table
+    live = await begun()
+    live.do(Ask(agent_message("which?"), is_auth=is_auth))
+    await pass_over()
+    assert live.store.writes[-1].snapshot == live.task.document()
+
+
+async def test_the_end_brings_a_snapshot() -> None:
+    live = await begun()
+    live.do(Finish(COMPLETED, agent_message("done")))
+    await pass_over()
+    snapshot = live.store.writes[-1].snapshot
+    assert snapshot is not None
+    assert snapshot.task().status.message == agent_message("done")
+
+
+async def grow(live: Live, count: int) -> list[int]:
+    """Publish events one write each; return after how many events there was a snapshot."""
+    for number in range(count):
+        live.do(chunk(append=number > 0))
+        await pass_over()
+        live.store.commit()
+    return [
+        write.expected_seq + write.events
+        for write in live.store.writes
+        if write.snapshot is not None
+    ]
+
+
+async def test_a_long_task_gets_snapshots_less_and_less_often() -> None:
+    live = await begun()
+    assert await grow(live, 4 * SNAPSHOT_EVENTS) == [1000, 2000, 3000]
+
+
+async def test_from_then_on_whenever_the_log_has_grown_by_half() -> None:
+    standing = Standing(task_id="t-1", context_id="c-1", state=WORKING, seq=4000)
+    live = Live(standing=standing, fold=working_fold())
+    assert await grow(live, 2001) == [6000]
+
+
+async def test_a_message_that_waits_is_not_in_the_snapshot() -> None:
+    live = await begun()
+    queue(live, "later", number=1)
+    live.do(Ask(agent_message("which?"), is_auth=False))
+    await pass_over()
+    snapshot = live.store.writes[-1].snapshot
+    assert snapshot is not None
+    assert snapshot.task().history == (user_message(),)
+    assert live.task.document().task().history[-1] == user_message("later", "later")
+
+
+def working_fold() -> TaskFold:
+    fold = TaskFold("t-1", "c-1")
+    fold.record(user_message())
+    fold.apply(
+        TaskStatusUpdateEvent(task_id="t-1", context_id="c-1", status=TaskStatus(state=WORKING))
+    )
+    return fold
+
+
+# --- the document -----------------------------------------------------------------------------
+
+
+async def test_a_document_is_made_once_per_event() -> None:
+    live = await begun()
+    first = live.task.document()
+    assert live.task.document() is first
+    live.do(chunk())
+    assert live.task.document() is not first
+
+
+async def test_a_document_shows_what_is_enqueued() -> None:
+    live = Live()
+    live.begin()
+    assert live.task.document().task().status.state is WORKING
+
+
+# --- waiting for the store --------------------------------------------------------------------
+
+
+async def test_durable_waits_for_the_commit_of_what_was_enqueued() -> None:
+    live = Live()
+    live.begin()
+    async with asyncio.TaskGroup() as group:
+        first = group.create_task(live.task.durable())
+        await pass_over()
+        live.do(chunk())
+        second = group.create_task(live.task.durable())
+        await pass_over()
+        live.store.commit()
+        assert await first == 2
+        assert not second.done()
+        live.store.commit()
+    assert second.result() == 3
+
+
+async def test_durable_does_not_wait_for_what_is_stored() -> None:
+    live = await begun()
+    assert await live.task.durable() == 2
+
+
+async def test_a_waiter_that_was_canceled_is_passed_over() -> None:
+    live = Live()
+    live.begin()
+    async with asyncio.TaskGroup() as group:
+        waiting = group.create_task(live.task.durable())
+        await pass_over()
+        waiting.cancel()
+    live.store.commit()
+    assert live.task.backlog == 0
+
+
+async def test_settled_waits_for_a_durable_end() -> None:
+    live = await begun()
+    settled = live.task.settled()
+    live.do(chunk())
+    await pass_over()
+    live.store.commit()
+    assert not settled.done()
+    live.do(Finish(COMPLETED))
+    await pass_over()
+    assert not settled.done()
+    live.store.commit()
+    assert settled.done()
+
+
+async def test_settled_waits_for_the_next_pause_not_for_the_last() -> None:
+    live = await asked()
+    live.do(Deliver(user_message("that")))
+    settled = live.task.settled()
+    await pass_over()
+    live.store.commit()
+    assert not settled.done()
+    live.do(Ask(agent_message("and?"), is_auth=False))
+    await pass_over()
+    live.store.commit()
+    assert settled.done()
+
+
+async def test_a_pause_on_its_way_is_not_the_next_one() -> None:
+    live = await begun()
+    live.do(Ask(agent_message("which?"), is_auth=False))
+    await pass_over()
+    live.do(Deliver(user_message("that")))
+    settled = live.task.settled()
+    live.store.commit()
+    assert not settled.done()
+
+
+async def test_others_may_join_in_waiting() -> None:
+    live = await begun()
+    waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    live.task.join_settled([waiter])
+    live.do(Finish(COMPLETED))
+    await pass_over()
+    live.store.commit()
+    assert waiter.done()
+
+
+# --- a write that is lost ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        # Another replica owns the task now.
+        (ConflictError("t-1"), "taken over by another server"),
+        # Nobody can write.
+        (DOWN, "store is not available"),
+    ],
+)
+async def test_a_lost_write_is_told_to_everybody(
+    error: ConflictError | StoreUnavailableError, told: str
+) -> None:
+    live = Live()
+    live.begin()
+    item = queue(live, "later", number=1)
+    inbox_waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    item.waiters.append(inbox_waiter)
+    settled = live.task.settled()
+    async with asyncio.TaskGroup() as group:
+        durable = group.create_task(fails(live.task.durable()))
+        await pass_over()
+        live.store.commit(error)
+    assert told in durable.result()
+    assert told in str(settled.exception())
+    assert told in str(inbox_waiter.exception())
+    assert live.watcher.lost == [(live.task, error)]
+
+
+async def fails(waiting: Awaitable[object]) -> str:
+    with pytest.raises(UnavailableError) as caught:
+        await waiting
+    return str(caught.value)
+
+
+async def test_a_waiter_that_is_done_is_not_told() -> None:
+    live = Live()
+    live.begin()
+    settled = live.task.settled()
+    settled.cancel()
+    await pass_over()
+    live.store.commit(DOWN)
+    assert settled.cancelled()
+
+
+async def test_nothing_of_a_lost_write_is_visible() -> None:
+    live = Live()
+    live.begin()
+    await pass_over()
+    live.store.commit(DOWN)
+    assert live.channel.seq == 0
+
+
+async def test_after_a_lost_write_commands_are_refused() -> None:
+    live = Live()
+    live.begin()
+    await pass_over()
+    live.do(chunk())
+    live.store.commit(DOWN)
+    with pytest.raises(UnavailableError, match="store is not available"):
+        live.do(chunk())
+    await pass_over()
+    assert live.store.held == 0
+
+
+async def test_after_a_lost_write_nobody_waits_for_what_will_not_come() -> None:
+    live = Live()
+    live.begin()
+    await pass_over()
+    live.store.commit(DOWN)
+    with pytest.raises(UnavailableError, match="store is not available"):
+        await live.task.durable()
+
+
+def reset(live: Live) -> None:
+    """Bring a task back to where it was after ``begun``."""
+    standing = Standing(task_id="t-1", context_id="c-1", state=WORKING, seq=2)
+    live.task.reset(standing, working_fold())
+
+
+async def test_a_task_goes_on_from_what_the_store_has() -> None:
+    live = await begun()
+    live.do(chunk(), chunk(append=True))
+    await pass_over()
+    live.do(chunk(append=True))
+    live.store.commit(DOWN)
+    reset(live)
+    assert live.task.backlog == 0
+    live.do(Finish(TaskState.FAILED))
+    await pass_over()
+    write = live.store.writes[-1]
+    assert (write.expected_seq, write.events) == (2, 1)
+
+
+async def test_what_was_seen_of_the_lost_part_is_gone() -> None:
+    live = await begun()
+    live.do(chunk())
+    assert live.task.document().task().artifacts
+    await pass_over()
+    live.store.commit(DOWN)
+    reset(live)
+    live.do(Say(agent_message()))
+    assert not live.task.document().task().artifacts
+
+
+async def test_what_was_to_go_with_a_lost_write_is_gone() -> None:
+    live = await begun()
+    live.do(chunk())
+    await pass_over()
+    live.task.note("ask", "input", b"1")
+    live.task.take_up(3)
+    live.store.commit(DOWN)
+    reset(live)
+    live.do(chunk())
+    await pass_over()
+    write = live.store.writes[-1]
+    assert (write.journal, write.inbox_taken) == ((), 0)
+
+
+async def test_who_began_to_wait_during_the_outage_hears_of_the_end() -> None:
+    live = await begun()
+    live.do(chunk(), chunk(append=True))
+    await pass_over()
+    live.store.commit(DOWN)
+    settled = live.task.settled()
+    reset(live)
+    live.do(Finish(TaskState.FAILED))
+    await pass_over()
+    live.store.commit()
+    assert settled.done()
+
+
+async def test_a_pause_that_was_lost_does_not_end_a_stream() -> None:
+    live = await begun()
+    live.do(Ask(agent_message("which?"), is_auth=False))
+    await pass_over()
+    live.store.commit(DOWN)
+    reset(live)
+    live.do(chunk())
+    await pass_over()
+    live.store.commit()
+    assert live.channel.paused_at == 0
+
+
+async def test_a_status_that_was_lost_is_not_stored_later() -> None:
+    live = await begun()
+    live.do(chunk())
+    await pass_over()
+    live.do(Say(agent_message()))
+    live.store.commit(DOWN)
+    reset(live)
+    live.do(chunk())
+    await pass_over()
+    assert live.store.writes[-1].state is None
+
+
+async def test_what_was_not_handed_over_when_the_task_was_reset_is_not_written() -> None:
+    live = await begun()
+    live.do(chunk())
+    reset(live)
+    await pass_over()
+    assert live.store.held == 0
+
+
+async def test_a_write_that_is_reported_twice_counts_once() -> None:
+    live = await begun()
+    live.store.report_again()
+    assert live.task.backlog == 0

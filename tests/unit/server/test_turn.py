@@ -1,0 +1,239 @@
+import asyncio
+
+import msgspec
+import pytest
+
+from dragoman.engine.commands import Cancel, Deliver
+from dragoman.errors import InvalidAgentResponseError, StoreUnavailableError, UnavailableError
+from dragoman.model.messages import Message
+from dragoman.model.parts import Part
+from dragoman.model.tasks import Artifact, TaskState
+from dragoman.server.live import Errand
+from dragoman.server.slots import Seat, Slots
+from dragoman.server.turn import BACKLOG_EVENTS, LiveTurn
+from dragoman.service.worker import Turn
+from tests.unit.server.fakes import Live, agent_message, user_message
+
+ERRAND = Errand(
+    message=user_message(),
+    metadata={"k": 1},
+    extensions=("https://example.com/x",),
+    accepted_output_modes=("text/plain",),
+)
+REPORT = Artifact(artifact_id="a-1", parts=(Part(text="report"),))
+
+
+class Stage:
+    """A turn that runs, on a live task, in the only slot there is."""
+
+    def __init__(self) -> None:
+        self.live = Live()
+        self.slots = Slots(1, 10)
+        self.seat = Seat(self.slots)
+        self.turn = LiveTurn(self.live.task, ERRAND, self.seat, self.live.clock)
+
+    async def begin(self) -> None:
+        """Take the slot and make the beginning durable."""
+        await self.seat.take()
+        self.live.begin()
+        await self.commit()
+
+    async def commit(self) -> None:
+        """Let the loop finish its pass, and what it wrote become durable."""
+        await asyncio.sleep(0)
+        self.live.store.commit()
+        await asyncio.sleep(0)
+
+    async def ask(
+        self, group: asyncio.TaskGroup, *, is_auth: bool = False
+    ) -> "asyncio.Task[Message]":
+        """Let the turn ask, durably."""
+        asking = group.create_task(self.turn.ask(agent_message("which?"), is_auth=is_auth))
+        await asyncio.sleep(0)
+        await self.commit()
+        return asking
+
+    def answer(self, errand: Errand) -> None:
+        """Answer as the runner does."""
+        self.live.do(Deliver(errand.message))
+        assert self.live.task.answer is not None
+        self.live.task.answer.set_result(errand)
+
+
+@pytest.fixture
+async def stage() -> Stage:
+    stage = Stage()
+    await stage.begin()
+    return stage
+
+
+# --- what a turn sees -------------------------------------------------------------------------
+
+
+async def test_a_turn_knows_its_task(stage: Stage) -> None:
+    turn: Turn = stage.turn
+    assert (turn.task_id, turn.context_id, turn.skill_id) == ("t-1", "c-1", "echo")
+    assert (turn.tenant, turn.owner) == ("", "anonymous")
+
+
+async def test_a_turn_knows_its_errand(stage: Stage) -> None:
+    turn = stage.turn
+    assert (turn.message, turn.metadata) == (ERRAND.message, ERRAND.metadata)
+    assert turn.extensions == ERRAND.extensions
+    assert turn.accepted_output_modes == ERRAND.accepted_output_modes
+
+
+async def test_a_turn_sees_the_history(stage: Stage) -> None:
+    assert stage.turn.history() == (user_message(),)
+
+
+async def test_a_turn_gets_its_ids_from_the_clock(stage: Stage) -> None:
+    assert stage.turn.new_id() == "id-1"
+
+
+# --- publishing -------------------------------------------------------------------------------
+
+
+async def test_publishing_does_not_wait_for_the_store(stage: Stage) -> None:
+    await stage.turn.say(agent_message())
+    await stage.turn.artifact(REPORT)
+    await stage.turn.artifact(REPORT, append=True, last_chunk=True)
+    assert stage.live.task.backlog == 3
+
+
+async def test_publishing_waits_once_too_much_is_queued(stage: Stage) -> None:
+    for _ in range(BACKLOG_EVENTS):
+        await stage.turn.say(agent_message())
+    async with asyncio.TaskGroup() as group:
+        one_more = group.create_task(stage.turn.say(agent_message()))
+        await asyncio.sleep(0)
+        assert not one_more.done()
+        await stage.commit()
+        await stage.commit()
+    assert stage.live.task.backlog == 0
+
+
+async def test_what_the_protocol_does_not_allow_is_raised(stage: Stage) -> None:
+    with pytest.raises(InvalidAgentResponseError):
+        await stage.turn.artifact(REPORT, append=True)
+
+
+async def test_flush_waits_for_the_store(stage: Stage) -> None:
+    await stage.turn.say(agent_message())
+    async with asyncio.TaskGroup() as group:
+        flush = group.create_task(stage.turn.flush())
+        await asyncio.sleep(0)
+        assert not flush.done()
+        await stage.commit()
+
+
+async def test_flush_without_news_returns_at_once(stage: Stage) -> None:
+    await stage.turn.flush()
+
+
+# --- trouble ----------------------------------------------------------------------------------
+
+
+async def test_once_the_task_is_canceled_every_call_is(stage: Stage) -> None:
+    stage.live.do(Cancel())
+    turn = stage.turn
+    for call in (
+        lambda: turn.say(agent_message()),
+        lambda: turn.artifact(REPORT),
+        lambda: turn.ask(agent_message()),
+        turn.flush,
+    ):
+        with pytest.raises(asyncio.CancelledError):
+            await call()
+
+
+async def test_a_lost_write_is_raised_by_the_next_call(stage: Stage) -> None:
+    stage.live.task.lost = UnavailableError("output was lost")
+    for call in (lambda: stage.turn.say(agent_message()), stage.turn.flush):
+        with pytest.raises(UnavailableError, match="output was lost"):
+            await call()
+
+
+# --- asking -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("is_auth", "state", "name"),
+    [
+        # A question for the user.
+        (False, TaskState.INPUT_REQUIRED, "input"),
+        # A request for a credential.
+        (True, TaskState.AUTH_REQUIRED, "auth"),
+    ],
+)
+async def test_asking_pauses_the_task_until_the_answer_comes(
+    stage: Stage,
+    is_auth: bool,  # noqa: FBT001 - a column of a table
+    state: TaskState,
+    name: str,
+) -> None:
+    async with asyncio.TaskGroup() as group:
+        asking = await stage.ask(group, is_auth=is_auth)
+        assert stage.live.task.standing.state is state
+        stage.answer(Errand(message=user_message("that")))
+    assert asking.result() == user_message("that")
+    assert stage.live.task.standing.state is TaskState.WORKING
+    await stage.commit()
+    await stage.turn.say(agent_message())
+    await asyncio.sleep(0)
+    (entry,) = stage.live.store.writes[-1].journal
+    assert (entry.kind, entry.name) == ("ask", name)
+    assert entry.result == msgspec.json.encode(user_message("that"))
+
+
+async def test_the_answer_is_the_new_errand(stage: Stage) -> None:
+    async with asyncio.TaskGroup() as group:
+        await stage.ask(group)
+        stage.answer(Errand(message=user_message("that"), metadata={"k": 2}, extensions=("u",)))
+    assert stage.turn.message == user_message("that")
+    assert (stage.turn.metadata, stage.turn.extensions) == ({"k": 2}, ("u",))
+
+
+async def test_while_asking_the_slot_is_free_for_others(stage: Stage) -> None:
+    async with asyncio.TaskGroup() as group:
+        asking = await stage.ask(group)
+        await stage.slots.take()
+        stage.answer(Errand(message=user_message("that")))
+        await asyncio.sleep(0)
+        assert not asking.done()
+        stage.slots.give_back()
+
+
+async def test_the_slot_is_kept_until_the_question_is_durable(stage: Stage) -> None:
+    async with asyncio.TaskGroup() as group:
+        asking = group.create_task(stage.turn.ask(agent_message("which?")))
+        other = group.create_task(stage.slots.take())
+        await asyncio.sleep(0)
+        assert not other.done()
+        await stage.commit()
+        await other
+        asking.cancel()
+
+
+async def test_nobody_waits_for_an_answer_to_a_question_that_was_lost(stage: Stage) -> None:
+    async with asyncio.TaskGroup() as group:
+        group.create_task(ask_in_vain(stage.turn))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        stage.live.store.commit(StoreUnavailableError("disk full"))
+    assert stage.live.task.answer is None
+
+
+async def test_a_turn_canceled_while_it_asks_waits_no_more(stage: Stage) -> None:
+    async with asyncio.TaskGroup() as group:
+        asking = await stage.ask(group)
+        asking.cancel()
+    assert stage.live.task.answer is None
+    stage.seat.leave()
+    await stage.slots.take()
+    assert stage.slots.waiting == 0
+
+
+async def ask_in_vain(turn: Turn) -> None:
+    with pytest.raises(UnavailableError):
+        await turn.ask(agent_message("which?"))
