@@ -64,7 +64,7 @@ def _from_import(place: str) -> ModuleType:
     try:
         return importlib.import_module(place)
     except ModuleNotFoundError as error:
-        if error.name and place.startswith(error.name):
+        if error.name and f"{place}.".startswith(f"{error.name}."):
             raise UsageError(f"there is no file or module {place!r}") from None
         raise
 

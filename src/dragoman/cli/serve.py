@@ -233,12 +233,12 @@ def _banner(title: str, listener: socket.socket, settings: Settings) -> str:
     host, port = listener.getsockname()[:2]
     if host in ("0.0.0.0", "::"):  # noqa: S104 - compared, not bound
         host = "127.0.0.1"
-    url = (settings.public_url or f"http://{f'[{host}]' if ':' in host else host}:{port}").rstrip(
-        "/"
-    )
+    url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
     request = '{"message":{"messageId":"m-1","role":"ROLE_USER","parts":[{"text":"hello"}]}}'
+    public = f"  public: {settings.public_url}\n" if settings.public_url else ""
     return (
         f"{title} is served at {url} (store: {settings.store})\n"
+        f"{public}"
         f"  card:  {url}/.well-known/agent-card.json\n"
         f"  try:   curl {url}/message:send -H 'Content-Type: application/a2a+json' "
         f"-H 'A2A-Version: 1.0' -d '{request}'\n"

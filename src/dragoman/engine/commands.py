@@ -15,6 +15,7 @@ __all__ = (
     "Command",
     "Deliver",
     "Finish",
+    "GoOn",
     "Say",
     "Start",
     "TakeUp",
@@ -73,6 +74,10 @@ class Ask(Struct, frozen=True, gc=False):
     is_auth: bool
 
 
+class GoOn(Struct, frozen=True, gc=False):
+    """The turn has given up waiting for an answer and works on."""
+
+
 class Finish(Struct, frozen=True, gc=False):
     """The turn is over; ``state`` is where it wants the task to end."""
 
@@ -80,4 +85,6 @@ class Finish(Struct, frozen=True, gc=False):
     message: Message | None = None
 
 
-Command = Begin | Deliver | Cancel | Start | TakeUp | Withdraw | Say | AddArtifact | Ask | Finish
+Command = (
+    Begin | Deliver | Cancel | Start | TakeUp | Withdraw | Say | AddArtifact | Ask | GoOn | Finish
+)

@@ -21,6 +21,7 @@ from dragoman.engine.commands import (
     Command,
     Deliver,
     Finish,
+    GoOn,
     Say,
     Start,
     TakeUp,
@@ -207,6 +208,14 @@ def _ask(standing: Standing, command: Ask, now_ms: int) -> Decision:
     return moved, (append,)
 
 
+def _go_on(standing: Standing, command: GoOn, now_ms: int) -> Decision:
+    del command
+    if standing.state is None or not standing.state.is_interrupted:
+        return standing, ()  # The answer came after all.
+    moved, append = _move(standing, TaskState.WORKING, now_ms)
+    return moved, (append,)
+
+
 def _finish(standing: Standing, command: Finish, now_ms: int) -> Decision:
     if command.state is TaskState.COMPLETED and standing.unread:
         # Acknowledged messages are not left behind: the result stands, the next turn follows.
@@ -234,6 +243,7 @@ _RULES: Final = cast(
         Say: _say,
         AddArtifact: _add_artifact,
         Ask: _ask,
+        GoOn: _go_on,
         Finish: _finish,
     },
 )

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 __all__ = ("base_url",)
 
 _HOST = re.compile(r"[A-Za-z0-9._~\-]+(:\d{1,5})?|\[[0-9A-Fa-f:.]+\](:\d{1,5})?", re.ASCII)
+_PATH = re.compile(r"(/[A-Za-z0-9._~%\-]+)*", re.ASCII)
 
 
 def base_url(
@@ -23,7 +24,7 @@ def base_url(
     """Return the URL of this application as the caller knows it, without a slash at the end.
 
     The configured public URL wins; then what a trusted proxy says (``Forwarded``, else
-    ``X-Forwarded-*``); then Host. A header that is not a host name is not echoed.
+    ``X-Forwarded-*``); then Host. What is no host name, or no path, is not echoed.
     """
     if public_url:
         return public_url.rstrip("/")
@@ -33,7 +34,8 @@ def base_url(
         forwarded = _forwarded(headers.get(b"forwarded", ""))
         scheme = _first(forwarded.get("proto") or headers.get(b"x-forwarded-proto")) or scheme
         host = _first(forwarded.get("host") or headers.get(b"x-forwarded-host")) or host
-        prefix = _first(headers.get(b"x-forwarded-prefix")) + root_path
+        outer = _first(headers.get(b"x-forwarded-prefix")).rstrip("/")
+        prefix = (outer if _PATH.fullmatch(outer) else "") + root_path
     if not _HOST.fullmatch(host):
         host = _listening_at(server)
     if scheme not in ("http", "https"):

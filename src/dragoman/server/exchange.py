@@ -59,7 +59,7 @@ class Exchange:
         self.peer: str | None = client[0] if client else None
         raw = scope.get("raw_path")
         path: str = raw.decode("latin-1").partition("?")[0] if raw else scope["path"]
-        if self.root_path and path.startswith(self.root_path):
+        if f"{path}/".startswith(f"{self.root_path}/"):
             path = path[len(self.root_path) :]
         # Every endpoint answers with and without a slash at its end, never by redirect.
         self.path = path.rstrip("/") or "/"
@@ -90,7 +90,7 @@ class Exchange:
     async def read_body(self, door: Door) -> bytes:
         """Read the whole body; one beyond the limit is refused before it is held."""
         announced = self.headers.get(b"content-length", "")
-        if announced.isdigit():
+        if announced.isdecimal():
             door.check_size(int(announced))
         message = await self._receive()
         body: bytes = message.get("body", b"")
@@ -116,11 +116,10 @@ class Exchange:
         self, status: int, content_type: bytes, body: bytes, extra: tuple[Header, ...] = ()
     ) -> None:
         """Answer with one body."""
-        headers = [
-            (b"content-type", content_type),
-            (b"content-length", b"%d" % len(body)),
-            *extra,
-        ]
+        headers = [(b"content-type", content_type), *extra]
+        if status != 304:
+            # RFC 9110, 8.6: a 304 would have to tell the length of what it leaves out.
+            headers.append((b"content-length", b"%d" % len(body)))
         await self._send({"type": "http.response.start", "status": status, "headers": headers})
         if self.method == "HEAD":
             body = b""

@@ -56,6 +56,11 @@ class QueuedErrand:
         # Senders that wait for the turn of this very message.
         self.waiters: list[asyncio.Future[None]] = []
 
+    @property
+    def is_stored(self) -> bool:
+        """Tell whether it is durable."""
+        return self.stored.done() and not self.stored.exception()
+
 
 class Watcher(Protocol):
     """Whoever keeps the live tasks; called on the event loop."""
@@ -75,6 +80,7 @@ class LiveTask:
     Attributes:
         turn: the asyncio task that runs its turns, if one does.
         answer: what a turn waits for while the task is interrupted.
+        is_stopping: the turn is being stopped from outside.
         failure: why commands are refused for now, after a write was lost.
         lost: set when output of the running turn was lost; the turn is told at its next call.
         epilogue: what to do when the task leaves memory.
@@ -100,6 +106,7 @@ class LiveTask:
         self.inbox: deque[QueuedErrand] = deque()
         self.turn: asyncio.Task[None] | None = None
         self.answer: asyncio.Future[Errand] | None = None
+        self.is_stopping = False
         self.failure: UnavailableError | None = None
         self.lost: UnavailableError | None = None
         self.epilogue: list[Callable[[], None]] = []
@@ -199,7 +206,7 @@ class LiveTask:
 
     def document(self) -> TaskDocument:
         """Return the task as enqueued; wait for ``durable()`` before showing it to anybody."""
-        unread = tuple(item.errand.message for item in self.inbox)
+        unread = tuple(item.errand.message for item in self.inbox if item.is_stored)
         if unread:
             return self._fold.document(unread)
         seq = self.standing.seq
@@ -238,6 +245,7 @@ class LiveTask:
         for waiter in waiters:
             if not waiter.done():
                 waiter.set_exception(error)
+                waiter.exception()  # Perhaps nobody looks at it any more; that is no fault.
 
     def reset(self, standing: Standing, fold: TaskFold) -> None:
         """Go back to what the store has, after a write was lost."""
@@ -274,7 +282,7 @@ class LiveTask:
         for item in self.inbox:
             self._fold.record(item.errand.message)
             self._entries.append(encode_entry(item.errand.message))
-            if item.stored.done() and not item.stored.exception():
+            if item.is_stored:
                 self.take_up(item.stored.result())
             self.join_settled(item.waiters)
         self.inbox.clear()

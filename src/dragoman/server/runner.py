@@ -229,9 +229,9 @@ class Runner:
                 await asyncio.gather(*ended, return_exceptions=True)
         left = [live for live in self._live.values() if not live.is_over]
         if left:
-            _logger.info(
-                "%d tasks are left unfinished; they are recovered at the next start", len(left)
-            )
+            _logger.warning("unfinished, to be ended as failed at the next start: %d", len(left))
+        for live in left:
+            live.is_stopping = True
         await self._nursery.close()
         for live in left:
             live.fail_waiters(UnavailableError("The server is shutting down; try again"))
@@ -366,6 +366,7 @@ class Runner:
         turn = live.turn
         if turn is None:
             return
+        live.is_stopping = True
         turn.cancel()
         await asyncio.wait([turn], timeout=self._limits.cancel_grace_seconds)
         if not turn.done():
@@ -407,6 +408,7 @@ class Runner:
     def _drop(self, live: LiveTask) -> None:
         self._forget(live)
         live.fail_waiters(live.failure or UnavailableError())
+        live.is_stopping = True
         if live.turn is not None:
             live.turn.cancel()
 

@@ -112,7 +112,7 @@ class Runtime:
 
     async def drain(self) -> None:
         """Take no new work, wait for running turns, then end the streams: clients come back."""
-        if self._parts is None or self.hub.is_closing:
+        if self._parts is None or self._parts[1].is_draining:
             return
         await self._parts[1].drain(self._settings.shutdown_grace_seconds)
         self.hub.close()

@@ -63,6 +63,11 @@ class Seat:
         self._slots = slots
         self._is_taken = False
 
+    @property
+    def is_taken(self) -> bool:
+        """Tell whether the slot is held."""
+        return self._is_taken
+
     async def take(self) -> None:
         """Wait for a slot and take it."""
         await self._slots.take()

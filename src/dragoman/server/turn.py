@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from dragoman.clock import Clock
-from dragoman.engine.commands import AddArtifact, Ask, Command, Say
+from dragoman.engine.commands import AddArtifact, Ask, Command, GoOn, Say
 from dragoman.model.base import JsonObject
 from dragoman.model.messages import Message
 from dragoman.model.tasks import Artifact
@@ -99,14 +99,19 @@ class LiveTurn:
         """Pause the task and wait for the message that answers; the answer is journaled."""
         live = self._live
         answer: asyncio.Future[Errand] = asyncio.get_running_loop().create_future()
+        await self._sit_down()
         self._execute(Ask(message, is_auth))
         live.answer = answer
         try:
             await live.durable()
             self._seat.leave()
             errand = await answer
-        finally:
+        except BaseException:
             live.answer = None
+            if not live.is_stopping and live.failure is None:
+                live.execute(GoOn())  # The author's code does not wait any longer (a timeout, say).
+            raise
+        live.answer = None
         await self._seat.take()
         self._errand = errand
         live.note("ask", "auth" if is_auth else "input", msgspec.json.encode(errand.message))
@@ -118,9 +123,16 @@ class LiveTurn:
         await self._live.durable()
 
     async def _publish(self, command: Command) -> None:
+        await self._sit_down()
         self._execute(command)
         if self._live.backlog > BACKLOG_EVENTS:
             await self._live.durable()
+
+    async def _sit_down(self) -> None:
+        """Take a slot again after an ``ask`` that was given up."""
+        if not self._seat.is_taken:
+            self._raise_trouble()
+            await self._seat.take()
 
     def _execute(self, command: Command) -> None:
         self._raise_trouble()

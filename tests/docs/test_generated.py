@@ -1,0 +1,157 @@
+"""Tables and diagrams in the documentation say what the code says.
+
+Each stands between ``<!-- name:start -->`` and ``<!-- name:end -->``. After a change of the code,
+write them anew with ``UPDATE_DOCS=1 make test ARGS=tests/docs/test_generated.py``.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from dragoman.dialects.v1_0.routes import ROUTES
+from dragoman.engine.states import BEGINNING, MOVES
+from dragoman.errors import SPELLINGS
+from dragoman.model.operations import Operation
+from dragoman.model.tasks import TaskState
+from dragoman.server.config import Settings
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def diagram_of_moves() -> str:
+    lines = ["```mermaid", "stateDiagram-v2", f"    [*] --> {BEGINNING.name}"]
+    for state in TaskState:
+        targets = [target for target in TaskState if target in MOVES[state]]
+        lines += [f"    {state.name} --> {target.name}" for target in targets]
+        if not targets:
+            lines.append(f"    {state.name} --> [*]")
+    return "\n".join([*lines, "```"])
+
+
+def table_of_settings() -> str:
+    members = msgspec.json.schema(Settings)["$defs"]["Settings"]["properties"]
+    meanings = meanings_of_settings()
+    rows = [
+        f"| `{name}` | {kind_of(member)} | {default_of(member)} | {meanings[name]} |"
+        for name, member in members.items()
+    ]
+    return table("| setting | value | default | meaning |", rows)
+
+
+def meanings_of_settings() -> dict[str, str]:
+    """Read the Attributes of the docstring, however its lines are broken."""
+    text = " ".join((inspect.getdoc(Settings) or "").partition("Attributes:")[2].split())
+    names = "|".join(Settings.__struct_fields__)
+    _, *pieces = re.split(rf"(?:^| )({names}): ", text)
+    # A reference to our notes on the specification means nothing to a reader of the page.
+    meanings = [re.sub(r" \(Q-\d+\)", "", piece).replace("``", "`") for piece in pieces[1::2]]
+    return dict(zip(pieces[::2], meanings, strict=True))
+
+
+def kind_of(member: dict[str, Any]) -> str:
+    if "anyOf" in member:
+        return kind_of(member["anyOf"][0])
+    words = {
+        "string": "text",
+        "boolean": "`true` or `false`",
+        "integer": "whole number",
+        "number": "number",
+        "array": "list of texts",
+    }
+    kind = words[member["type"]]
+    if "minimum" in member:
+        kind += f", at least {member['minimum']}"
+    if "maximum" in member:
+        kind += f", at most {member['maximum']}"
+    if "exclusiveMinimum" in member:
+        kind += f", above {member['exclusiveMinimum']}"
+    return kind
+
+
+def default_of(member: dict[str, Any]) -> str:
+    default = member["default"]
+    return "none" if default is None else f"`{json.dumps(default)}`"
+
+
+def table_of_options() -> str:
+    """Read the options out of the help text, printed wide enough that each has one line."""
+    output = subprocess.run(
+        [sys.executable, "-m", "dragoman", "serve", "--help"],
+        env={**os.environ, "COLUMNS": "1000", "NO_COLOR": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    listed = output.partition("options:\n")[2].partition("\n\n")[0]
+    options = re.findall(r"^  (\S.*?)\s{2,}(\S.*)$", listed, re.MULTILINE)
+    rows = [f"| `{option}` | {meaning} |" for option, meaning in options]
+    return table("| option | meaning |", rows)
+
+
+def table_of_errors() -> str:
+    rows = [
+        f"| `{spelling.reason}` | {spelling.jsonrpc} | {spelling.http} | `{spelling.grpc}` "
+        f"| `{kind.__name__}` | {first_line_of(kind)} |"
+        for kind, spelling in SPELLINGS.items()
+    ]
+    return table("| reason | JSON-RPC | HTTP | status | in Python | meaning |", rows)
+
+
+def first_line_of(kind: type) -> str:
+    return (inspect.getdoc(kind) or "").partition("\n")[0]
+
+
+def table_of_routes() -> str:
+    places: dict[Operation, list[str]] = {operation: [] for operation in Operation}
+    for path, operations in ROUTES.items():
+        for verb, operation in operations.items():
+            places[operation].append(f"`{verb} {path}`")
+    rows = [
+        f"| `{operation.value}` | {' or '.join(routes)} |" for operation, routes in places.items()
+    ]
+    return table("| JSON-RPC method | HTTP+JSON route |", rows)
+
+
+def table(head: str, rows: list[str]) -> str:
+    return "\n".join([head, "|" + "---|" * (head.count("|") - 1), *rows])
+
+
+@pytest.mark.parametrize(
+    ("page", "name", "generate"),
+    [
+        ("explanation/lifecycle.md", "moves", diagram_of_moves),
+        ("reference/settings.md", "settings", table_of_settings),
+        ("reference/cli.md", "options", table_of_options),
+        ("reference/errors.md", "errors", table_of_errors),
+        ("reference/http.md", "routes", table_of_routes),
+    ],
+)
+def test_the_page_says_what_the_code_says(
+    page: str, name: str, generate: Callable[[], str]
+) -> None:
+    path = DOCS / page
+    text = path.read_text()
+    before, start, rest = text.partition(f"<!-- {name}:start -->\n")
+    found, end, after = rest.partition(f"<!-- {name}:end -->")
+    assert start, f"{page} has no start of {name}"
+    assert end, f"{page} has no end of {name}"
+    wanted = f"\n{generate()}\n\n"
+    if os.environ.get("UPDATE_DOCS"):
+        path.write_text(f"{before}{start}{wanted}{end}{after}")
+    else:
+        assert found == wanted
+
+
+def test_every_setting_is_explained() -> None:
+    assert set(meanings_of_settings()) == set(Settings.__struct_fields__)
