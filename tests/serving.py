@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 
@@ -17,6 +17,7 @@ import uvicorn
 
 from dragoman import Agent
 from dragoman.server.asgi import App, build_app
+from dragoman.server.one_port import Protocol
 
 __all__ = ("AgentProcess", "Served", "free_port", "serving")
 
@@ -33,9 +34,15 @@ class Served:
 async def serving(agent: Agent, **settings: object) -> AsyncGenerator[Served]:
     """Serve an agent on a free port of the loopback, in memory unless told otherwise."""
     app = build_app(agent, {"store": "memory:", **settings})
-    listener = socket.create_server(("127.0.0.1", 0))
+    listener = _listen()
     config = uvicorn.Config(
-        app, log_config=None, ws="none", access_log=False, proxy_headers=False, lifespan="on"
+        app,
+        http=Protocol,
+        log_config=None,
+        ws="none",
+        access_log=False,
+        proxy_headers=False,
+        lifespan="on",
     )
     server = uvicorn.Server(config)
     async with asyncio.TaskGroup() as group:
@@ -54,6 +61,13 @@ async def _serve(server: uvicorn.Server, listener: socket.socket) -> None:
     # Without the signal handling of Server.serve: signals belong to the test runner.
     with listener:
         await server._serve(sockets=[listener])  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - uvicorn has no public form of this
+
+
+def _listen() -> socket.socket:
+    # With its protocol named, asyncio sends small frames without delay.
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listener.bind(("127.0.0.1", 0))
+    return listener
 
 
 def free_port() -> int:
@@ -90,12 +104,14 @@ class AgentProcess:
             stderr=subprocess.STDOUT,
             text=True,
             env=environment,
+            start_new_session=True,
         )
         assert self._process.stdout is not None
         for line in self._process.stdout:
             self.output.append(line)
             if "stop:" in line:
                 return
+        self.kill()
         raise AssertionError("the agent did not start:\n" + "".join(self.output))
 
     def kill(self) -> None:
@@ -109,7 +125,12 @@ class AgentProcess:
     def _end(self, number: signal.Signals) -> int:
         process = self._process
         assert process is not None
-        process.send_signal(number)
+        if number is signal.SIGKILL:
+            # With all that it has started: who is left would hold the pipe open.
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, number)
+        else:
+            process.send_signal(number)
         rest, _ = process.communicate(timeout=30)
         self.output.append(rest)
         self._process = None

@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 import asyncio
 import gc
+import logging
 import os
 import signal
 import socket
 import sys
+import threading
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -28,6 +30,7 @@ _OWN: Final[dict[str, object]] = {
     "port": 8000,
     "log_level": "info",
     "log_format": "text",
+    "reload": False,
 }
 """What the command itself needs beside the settings of the server, with defaults."""
 
@@ -104,17 +107,18 @@ def run(options: argparse.Namespace) -> int:
     """Serve until told to stop; return the exit code."""
     given = {name: value for name, value in vars(options).items() if name != "run"}
     reference = given.pop("agent")
-    is_reload = given.pop("reload", False)
     file = _config_file(given.pop("config", None))
     own = {
         name: given.pop(name, os.environ.get(f"DRAGOMAN_{name.upper()}", file.get(name, default)))
         for name, default in _OWN.items()
     }
+    _check_choice("log_level", own["log_level"], LEVELS)
+    _check_choice("log_format", own["log_format"], FORMATS)
     settings = load_settings(given, os.environ, file, known_elsewhere=frozenset(_OWN))
     listener = _listen(str(own["host"]), _port(own["port"]))
     serve = partial(_serve_agent, reference, settings, own)
     with listener:
-        if is_reload:
+        if str(own["reload"]).lower() in ("true", "1", "yes", "on"):
             return _reload(reference, serve, listener)
         return serve(sockets=[listener])
 
@@ -125,6 +129,11 @@ def _config_file(path: str | None) -> dict[str, object]:
         return read_config_file(Path(named))
     default = Path(_CONFIG_FILE)
     return read_config_file(default) if default.is_file() else {}
+
+
+def _check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise UsageError(f"{name} must be one of {', '.join(choices)}, not {value!r}")
 
 
 def _port(value: object) -> int:
@@ -140,7 +149,8 @@ def _port(value: object) -> int:
 def _listen(host: str, port: int) -> socket.socket:
     """Take the port now, so that a port in use is told before anything else is done."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family)
+    # The protocol is named, because asyncio sends small frames without delay only if it is.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host, port))
@@ -168,7 +178,9 @@ def _serve_agent(
     agent = load_agent(reference)
     app = build_app(agent, settings)
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        return runner.run(_serve(app, f"{agent.name} {agent.version}", settings, sockets))
+        code = runner.run(_serve(app, f"{agent.name} {agent.version}", settings, sockets))
+        _leave_threads_behind(code)
+        return code
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
@@ -182,11 +194,14 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
 async def _serve(app: App, title: str, settings: Settings, sockets: list[socket.socket]) -> int:
     import uvicorn  # noqa: PLC0415 - only this command needs it
 
+    from dragoman.server.one_port import Protocol, Server  # noqa: PLC0415 - imports uvicorn
+
     # Started here, so that what is wrong with the store is one line and not a failed lifespan.
     await app.runtime.start()
     _calm_the_collector()
     config = uvicorn.Config(
         app,
+        http=Protocol,
         loop="none",
         ws="none",
         lifespan="on",
@@ -197,25 +212,28 @@ async def _serve(app: App, title: str, settings: Settings, sockets: list[socket.
         timeout_graceful_shutdown=round(settings.shutdown_grace_seconds) + _SPARE_SECONDS,
     )
 
-    class Server(uvicorn.Server):
-        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-            await super().startup(sockets=sockets)
-            if sockets:
-                sys.stdout.write(_banner(title, sockets[0], settings))
-                sys.stdout.flush()
-
-        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-            # Streams end and turns finish before connections are waited for.
-            for server in self.servers:
-                server.close()
-            await app.runtime.drain()
-            await super().shutdown(sockets=sockets)
+    def show_banner() -> None:
+        sys.stdout.write(_banner(title, sockets[0], settings))
+        sys.stdout.flush()
 
     for number in (signal.SIGINT, signal.SIGTERM):
         # uvicorn raises the signal again when it is done; by then it has been obeyed.
         signal.signal(number, lambda _number, _frame: None)
-    await Server(config).serve(sockets=sockets)
+    server = Server(config, on_started=show_banner, before_stop=app.runtime.drain)
+    await server.serve(sockets=sockets)
     return 0
+
+
+def _leave_threads_behind(code: int) -> None:
+    """End the process if an agent's own code still blocks a thread; else Python would wait for it.
+
+    The store is closed by now, so nothing is lost but what that code was about to do.
+    """
+    stuck = [t.name for t in threading.enumerate() if t is not threading.main_thread()]
+    if stuck:
+        logging.getLogger(__name__).warning("threads left behind: %s", ", ".join(stuck))
+        logging.shutdown()
+        os._exit(code)
 
 
 def _calm_the_collector() -> None:

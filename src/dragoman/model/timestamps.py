@@ -21,6 +21,7 @@ def _second(seconds: int) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
+@lru_cache(maxsize=64)
 def format_timestamp(ms: int) -> str:
     """Write a time as RFC 3339 in UTC with milliseconds (R-5.6.1-1, R-5.6.1-2)."""
     return f"{_second(ms // 1000)}.{ms % 1000:03d}Z"

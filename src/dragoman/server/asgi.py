@@ -248,7 +248,7 @@ class App:
             (b"etag", file.etag.encode()),
             (b"last-modified", file.last_modified.encode()),
             (b"cache-control", b"public, max-age=%d" % self._settings.card_max_age_seconds),
-            (b"vary", b"host"),
+            (b"vary", b"host, forwarded, x-forwarded-host, x-forwarded-proto, x-forwarded-prefix"),
         )
         headers = exchange.headers
         if is_fresh(file, headers.get(b"if-none-match"), headers.get(b"if-modified-since")):

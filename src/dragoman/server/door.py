@@ -102,6 +102,7 @@ def _is_forwarded_locally(value: str) -> bool:
             pairs = (pair.strip().partition("=") for pair in address.split(";"))
             address = next((value for name, _, value in pairs if name.lower() == "for"), "")
         address = address.strip('" ')
-        if address and not (is_loopback(address) or is_loopback(host_of(address))):
+        # A hop that does not say for whom it acts may act for anybody.
+        if not (is_loopback(address) or is_loopback(host_of(address))):
             return False
     return True

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, Final, cast
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, quote
 
 from dragoman.model.documents import EventDocument
 from dragoman.server.door import Door
@@ -14,7 +14,16 @@ from dragoman.server.headers import gather_headers
 from dragoman.server.nursery import Nursery
 from dragoman.service.service import EventStream
 
-__all__ = ("ASGIApp", "DisconnectedError", "Exchange", "Header", "Receive", "Scope", "Send")
+__all__ = (
+    "ABORT",
+    "ASGIApp",
+    "DisconnectedError",
+    "Exchange",
+    "Header",
+    "Receive",
+    "Scope",
+    "Send",
+)
 
 _logger = logging.getLogger(__name__)
 
@@ -26,11 +35,21 @@ ASGIApp = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 Header = tuple[bytes, bytes]
 
+ABORT: Final = "dragoman.abort"
+"""The ASGI extension by which our own server lets an application cut a connection."""
+
+_PLAIN: Final = "/:@!$&'()*+,;=~"
+"""What needs no encoding in a path (RFC 3986, 3.3); the colon sets off a verb."""
+
 _STREAM_HEADERS: Final = (
     (b"content-type", b"text/event-stream"),
     (b"cache-control", b"no-store"),
     (b"x-accel-buffering", b"no"),  # Proxies that know it pass events on at once.
 )
+
+
+class StalledError(Exception):
+    """The client takes nothing any more."""
 
 
 class DisconnectedError(Exception):
@@ -58,7 +77,7 @@ class Exchange:
         client = scope.get("client")
         self.peer: str | None = client[0] if client else None
         raw = scope.get("raw_path")
-        path: str = raw.decode("latin-1").partition("?")[0] if raw else scope["path"]
+        path: str = raw.decode("latin-1").partition("?")[0] if raw else quote(scope["path"], _PLAIN)
         if f"{path}/".startswith(f"{self.root_path}/"):
             path = path[len(self.root_path) :]
         # Every endpoint answers with and without a slash at its end, never by redirect.
@@ -136,27 +155,39 @@ class Exchange:
         extra: tuple[Header, ...] = (),
     ) -> None:
         """Answer with a stream that ends with its events, or when the reader is gone or stuck."""
-        send = self._send
         headers = [*_STREAM_HEADERS, *extra]
-        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await self._send({"type": "http.response.start", "status": 200, "headers": headers})
         watch = nursery.spawn(self._end_on_disconnect(events), name="stream watch")
         try:
             try:
                 async for batch in events:
-                    async with asyncio.timeout(stall_seconds):
-                        await send(_more(render(batch)))
-            except TimeoutError:
+                    await self._send_within(stall_seconds, _more(render(batch)))
+            except StalledError:
                 raise
             except Exception as problem:  # noqa: BLE001 - whatever ends a stream is told its reader
-                await send(_more(render_failure(problem)))
-            await send({"type": "http.response.body", "body": b""})
-        except TimeoutError:
-            _logger.info(
-                "a stream to %s was closed: its reader took nothing for too long", self.peer
-            )
+                await self._send_within(stall_seconds, _more(render_failure(problem)))
+            await self._send_within(stall_seconds, {"type": "http.response.body", "body": b""})
+        except StalledError:
+            _logger.info("a stream to %s is cut: its reader took nothing for too long", self.peer)
+            await self._abort()
         finally:
             watch.cancel()
             await events.aclose()
+
+    async def _send_within(self, seconds: float, message: MutableMapping[str, Any]) -> None:
+        try:
+            async with asyncio.timeout(seconds):
+                await self._send(message)
+        except TimeoutError:
+            raise StalledError from None
+
+    async def _abort(self) -> None:
+        """Cut the connection, where the ASGI server lets us; others end it in their own way."""
+        extension = self._scope.get("extensions", {}).get(ABORT)
+        if extension is not None:
+            extension["call"]()
+            # The connection is lost with the next pass; an answer cut short is then no defect.
+            await asyncio.sleep(0)
 
     async def _end_on_disconnect(self, events: EventStream) -> None:
         while (await self._receive())["type"] != "http.disconnect":

@@ -69,6 +69,7 @@ class Channel:
 
     __slots__ = (
         "_followers",
+        "_is_cut",
         "_read_log",
         "_ring",
         "_ring_bytes",
@@ -87,6 +88,7 @@ class Channel:
         self.ended_at = ended_at
         self.paused_at = paused_at
         self._read_log = read_log
+        self._is_cut = False
         self._followers: set[Follower] = set()
         self._ring: list[EventDocument] = []
         self._ring_bytes = 0
@@ -101,6 +103,17 @@ class Channel:
         self._ring.extend(events)
         self._ring_bytes += sum(len(event.json) for event in events)
         self._trim()
+        for follower in self._followers:
+            follower.wake()
+
+    @property
+    def is_closing(self) -> bool:
+        """Tell whether followers should leave: the server stops, or the task went elsewhere."""
+        return self._is_cut or self.hub.is_closing
+
+    def cut(self) -> None:
+        """End the streams of a task that goes on elsewhere; clients come back with their cursor."""
+        self._is_cut = True
         for follower in self._followers:
             follower.wake()
 
@@ -220,7 +233,7 @@ class Follower:
         channel = self._channel
         if channel.ended_at and self._cursor >= channel.ended_at:
             return True
-        if channel.hub.is_closing:
+        if channel.is_closing:
             return True
         return (
             self._until_pause

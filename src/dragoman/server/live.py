@@ -27,9 +27,13 @@ from dragoman.model.events import TaskEvent, TaskStatusUpdateEvent
 from dragoman.model.messages import Message
 from dragoman.model.tasks import TaskState
 from dragoman.server.hub import Channel
+from dragoman.server.slots import Seat
 from dragoman.stores.base import JournalEntry, NewTask, Scope, SendRecord, TaskStore, TaskWrite
 
 __all__ = ("Errand", "LiveTask", "QueuedErrand", "Watcher")
+
+BREATH_EVENTS: Final = 64
+"""Events a turn publishes at a stretch before others get to run: about a millisecond."""
 
 SNAPSHOT_EVENTS: Final = 1000
 """A snapshot is written after this many events, later whenever the log has grown by half: then the
@@ -79,6 +83,7 @@ class LiveTask:
 
     Attributes:
         turn: the asyncio task that runs its turns, if one does.
+        seat: the slot its turns run in.
         answer: what a turn waits for while the task is interrupted.
         is_stopping: the turn is being stopped from outside.
         failure: why commands are refused for now, after a write was lost.
@@ -106,6 +111,7 @@ class LiveTask:
         self.inbox: deque[QueuedErrand] = deque()
         self.turn: asyncio.Task[None] | None = None
         self.answer: asyncio.Future[Errand] | None = None
+        self.seat: Seat | None = None
         self.is_stopping = False
         self.failure: UnavailableError | None = None
         self.lost: UnavailableError | None = None
@@ -148,6 +154,16 @@ class LiveTask:
     def backlog(self) -> int:
         """Count the events that are not durable yet."""
         return self.standing.seq - self._stored_seq
+
+    @property
+    def is_breath_due(self) -> bool:
+        """Tell whether a turn should let the loop run: to show its first output, and now and then.
+
+        Code that publishes without ever waiting would otherwise keep all of it to its end.
+        """
+        if self._in_flight is None and self._stored_seq == 0:
+            return True
+        return len(self._events) % BREATH_EVENTS == BREATH_EVENTS - 1
 
     @property
     def is_settled(self) -> bool:
@@ -234,6 +250,11 @@ class LiveTask:
     def join_settled(self, waiters: list[asyncio.Future[None]]) -> None:
         """Let more waiters wait for that commit."""
         self._settled.extend((self.standing.seq, waiter) for waiter in waiters)
+
+    def leave_seat(self) -> None:
+        """Give back the slot of a turn that was stopped, perhaps before it ever ran."""
+        if self.seat is not None:
+            self.seat.leave()
 
     def fail_waiters(self, error: Exception) -> None:
         """Tell everybody who waits for this task that the wait is in vain."""

@@ -43,7 +43,7 @@ from dragoman.model.timestamps import parse_timestamp
 from dragoman.server.hub import Channel, Follower, Hub
 from dragoman.server.live import LiveTask
 from dragoman.server.pages import decode_page_token, encode_page_token
-from dragoman.server.recovery import document_of
+from dragoman.server.recovery import check_is_here, document_of
 from dragoman.server.runner import Runner
 from dragoman.server.sending import Sender
 from dragoman.service.service import Call, EventStream
@@ -146,10 +146,10 @@ class LocalService:
 
     async def cancel_task(self, request: CancelTaskRequest, call: Call) -> TaskDocument:
         """Cancel a task and return it."""
-        live = await self._find(_scope(call), request.id)
-        if isinstance(live, StoredTask):
-            # R-3.1.5-3: it has ended.
-            raise TaskNotCancelableError(live.id, live.state.value)
+        task = await self._find(_scope(call), request.id)
+        if isinstance(task, StoredTask) and task.state.is_terminal:
+            raise TaskNotCancelableError(task.id, task.state.value)  # R-3.1.5-3
+        live = await self._runner.adopt(task) if isinstance(task, StoredTask) else task
         await self._runner.cancel(live)
         return live.document()
 
@@ -157,6 +157,7 @@ class LocalService:
         """Follow a task that has not ended, or one that the caller has a cursor for."""
         task = await self._find(_scope(call), request.id)
         if isinstance(task, StoredTask):
+            check_is_here(task)
             if call.cursor is None or not 1 <= call.cursor <= task.seq:
                 # R-3.1.6-3.
                 raise UnsupportedOperationError(
@@ -197,20 +198,18 @@ class LocalService:
         raise ExtendedAgentCardNotConfiguredError
 
     async def _find(self, scope: Scope, task_id: str) -> LiveTask | StoredTask:
-        """Return a task: live, or from the store when it has ended."""
+        """Return a task: live, or from the store when it has ended or is run by another server."""
         live = self._runner.find(scope, task_id)
         if live is not None:
             return live
         stored = await self._store.load(scope, task_id)
         if stored is None:
             raise TaskNotFoundError(task_id)
-        if stored.state.is_terminal:
-            return stored
-        return self._runner.find(scope, task_id) or await self._runner.adopt(stored)
+        return self._runner.find(scope, task_id) or stored
 
     async def _wait(self, settled: asyncio.Future[None]) -> None:
         """Wait for the end or the pause of a turn, but not for ever."""
-        timer = asyncio.get_running_loop().call_later(self._wait_seconds, _resolve, settled)
+        timer = settled.get_loop().call_later(self._wait_seconds, _resolve, settled)
         try:
             await settled
         finally:

@@ -14,6 +14,8 @@ from dragoman.stores.base import Position, TaskQuery
 __all__ = ("decode_page_token", "encode_page_token")
 
 _MARK_BYTES = 6
+_LAST_MS = 2**53
+"""No time is later; a larger number is none of ours."""
 
 
 def encode_page_token(query: TaskQuery, position: Position) -> str:
@@ -33,7 +35,7 @@ def decode_page_token(query: TaskQuery, token: str) -> Position:
         position = Position(int(status_at), task_id)
     except (ValueError, binascii.Error):
         mark, payload, position = b"", b"", None
-    if position is None or mark != _mark(query, payload):
+    if position is None or mark != _mark(query, payload) or position.status_at_ms > _LAST_MS:
         raise InvalidParamsError.of(
             "pageToken", "must be the nextPageToken of an earlier page of the same list"
         )

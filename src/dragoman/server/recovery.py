@@ -10,11 +10,12 @@ import msgspec
 
 from dragoman.engine.fold import TaskFold
 from dragoman.engine.machine import Standing
+from dragoman.errors import UnavailableError
 from dragoman.model.documents import TaskDocument
 from dragoman.model.messages import Message
 from dragoman.stores.base import StoredTask, TaskStore
 
-__all__ = ("document_of", "end_unfinished", "fold_of", "standing_of")
+__all__ = ("check_is_here", "document_of", "end_unfinished", "fold_of", "standing_of")
 
 _logger = logging.getLogger(__name__)
 
@@ -34,6 +35,12 @@ class Ending(Protocol):
     async def abandon(self, stored: StoredTask, reason: str) -> None:
         """End it as failed, durably."""
         ...
+
+
+def check_is_here(stored: StoredTask) -> None:
+    """Raise UnavailableError for a task that is under way, but not in this process."""
+    if not stored.state.is_terminal:
+        raise UnavailableError("The task is run by another server; try again later")
 
 
 def fold_of(stored: StoredTask) -> TaskFold:

@@ -20,6 +20,7 @@ from dragoman.errors import (
 from dragoman.model.messages import Message
 from dragoman.model.operations import SendMessageRequest
 from dragoman.server.live import Errand, LiveTask
+from dragoman.server.recovery import check_is_here
 from dragoman.server.runner import Runner
 from dragoman.server.sends import KnownSend, Sends
 from dragoman.service.service import Call
@@ -107,7 +108,8 @@ class Sender:
             if stored is None:
                 raise TaskNotFoundError(message.task_id)  # R-3.1.1-3
             _check_context(message, stored.context_id)
-            # R-3.1.1-2. What is in the store and not live has ended.
+            check_is_here(stored)
+            # R-3.1.1-2
             raise UnsupportedOperationError(
                 f"The task has ended ({stored.state.value}) and takes no more messages; "
                 "start a new task in the same context instead",
@@ -179,10 +181,13 @@ class Sender:
 
 
 async def _or_forget(stored: Coroutine[object, object, object], forget: Callable[[], None]) -> None:
-    """Wait until a message is stored; if it cannot be, it was never sent."""
+    """Wait until a message is stored; if it cannot be, it was never sent.
+
+    Who stops waiting leaves it on its way: it is remembered, for when it is sent again.
+    """
     try:
         await stored
-    except BaseException:
+    except Exception:
         forget()
         raise
 

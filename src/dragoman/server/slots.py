@@ -28,21 +28,14 @@ class Slots:
         if self._free <= 0 and len(self._queue) >= self._queue_limit:
             raise UnavailableError("The agent is busy: too many tasks are waiting; try again later")
 
-    async def take(self) -> None:
-        """Wait for a slot and take it."""
+    def take(self) -> asyncio.Future[None] | None:
+        """Take a slot, or a place in the queue for one: then a future that is done with it."""
         if self._free > 0:
             self._free -= 1
-            return
-        waiter = asyncio.get_running_loop().create_future()
+            return None
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._queue.append(waiter)
-        try:
-            await waiter
-        except asyncio.CancelledError:
-            if waiter.done() and not waiter.cancelled():
-                self.give_back()  # The slot was handed over while we were being canceled.
-            elif waiter in self._queue:
-                self._queue.remove(waiter)  # Else it would count as waiting until its turn came.
-            raise
+        return waiter
 
     def give_back(self) -> None:
         """Free a slot, or hand it to the one who waits longest."""
@@ -53,28 +46,54 @@ class Slots:
                 return
         self._free += 1
 
+    def leave_queue(self, waiter: asyncio.Future[None]) -> None:
+        """Give up a place in the queue, or the slot that has been handed over meanwhile."""
+        if waiter.done() and not waiter.cancelled():
+            self.give_back()
+        elif waiter in self._queue:
+            self._queue.remove(waiter)
+
 
 class Seat:
-    """One turn's claim on a slot; it may be left while the turn waits, and taken again."""
+    """One turn's claim on a slot; it may be left while the turn waits, and taken again.
 
-    __slots__ = ("_is_taken", "_slots")
+    The claim is made at once (``claim``), so that turns which begin together are counted together;
+    the turn waits for it when it gets to run (``taken``).
+    """
+
+    __slots__ = ("_is_claimed", "_slots", "_waiter")
 
     def __init__(self, slots: Slots) -> None:
         self._slots = slots
-        self._is_taken = False
+        self._is_claimed = False
+        self._waiter: asyncio.Future[None] | None = None
 
     @property
     def is_taken(self) -> bool:
-        """Tell whether the slot is held."""
-        return self._is_taken
+        """Tell whether the slot is held; one that is still waited for is not."""
+        return self._is_claimed and self._waiter is None
 
-    async def take(self) -> None:
-        """Wait for a slot and take it."""
-        await self._slots.take()
-        self._is_taken = True
+    def claim(self) -> None:
+        """Take a slot or a place in the queue."""
+        if not self._is_claimed:
+            self._is_claimed = True
+            self._waiter = self._slots.take()
+
+    async def taken(self) -> None:
+        """Wait until the slot is there, claiming it if that has not been done."""
+        self.claim()
+        if self._waiter is not None:
+            # Who is canceled here leaves by ``leave``, which knows what became of the waiter.
+            await asyncio.shield(self._waiter)
+            self._waiter = None
 
     def leave(self) -> None:
-        """Give the slot back, if it is held."""
-        if self._is_taken:
-            self._is_taken = False
+        """Give back what is held or waited for; nothing if that is nothing."""
+        if not self._is_claimed:
+            return
+        self._is_claimed = False
+        waiter, self._waiter = self._waiter, None
+        if waiter is None:
             self._slots.give_back()
+        else:
+            self._slots.leave_queue(waiter)

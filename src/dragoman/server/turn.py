@@ -94,6 +94,9 @@ class LiveTurn:
     ) -> None:
         """Publish an artifact or a chunk of one."""
         await self._publish(AddArtifact(artifact, append, last_chunk))
+        if not last_chunk and self._live.is_breath_due:
+            # More is to come: what is there goes out now, and others get to run in between.
+            await asyncio.sleep(0)
 
     async def ask(self, message: Message, *, is_auth: bool = False) -> Message:
         """Pause the task and wait for the message that answers; the answer is journaled."""
@@ -112,7 +115,7 @@ class LiveTurn:
                 live.execute(GoOn())  # The author's code does not wait any longer (a timeout, say).
             raise
         live.answer = None
-        await self._seat.take()
+        await self._seat.taken()
         self._errand = errand
         live.note("ask", "auth" if is_auth else "input", msgspec.json.encode(errand.message))
         return errand.message
@@ -132,7 +135,7 @@ class LiveTurn:
         """Take a slot again after an ``ask`` that was given up."""
         if not self._seat.is_taken:
             self._raise_trouble()
-            await self._seat.take()
+            await self._seat.taken()
 
     def _execute(self, command: Command) -> None:
         self._raise_trouble()

@@ -52,10 +52,20 @@ class GroupCommit(Generic[W]):
         commit: called in the writer thread.
         probe: called in the writer thread after a failure; raises StoreUnavailableError while the
             engine is down.
+        is_urgent: tells writes that are not to wait for an engine that is down, because somebody
+            waits for them who can be told; called in the writer thread.
     """
 
-    def __init__(self, name: str, *, commit: Commit[W], probe: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        name: str,
+        *,
+        commit: Commit[W],
+        probe: Callable[[], None],
+        is_urgent: Callable[[W], bool] = lambda _: False,
+    ) -> None:
         self._name = name
+        self._is_urgent = is_urgent
         self._commit = commit
         self._probe = probe
         self._waiting: deque[tuple[W, Report]] = deque()
@@ -86,6 +96,9 @@ class GroupCommit(Generic[W]):
             error = StoreUnavailableError(f"{self._name} is closed")
             self._loop.call_soon(report, error)
             return
+        if not self._is_available and self._is_urgent(write):
+            self._loop.call_soon(report, StoreUnavailableError(f"{self._name} is down"))
+            return
         self._waiting.append((write, report))
         if self._is_idle:
             self._is_idle = False
@@ -111,8 +124,10 @@ class GroupCommit(Generic[W]):
     def _run(self) -> None:
         while batch := self._take():
             self._settle(batch, self._outcomes(batch))
-            if not self._is_available and not self._recover():
-                self._give_up()
+            if not self._is_available:
+                self._refuse_urgent()
+                if not self._recover():
+                    self._give_up()
         self._on_loop(self._stopped.set_result, None)
 
     def _take(self) -> list[tuple[W, Report]]:
@@ -163,6 +178,13 @@ class GroupCommit(Generic[W]):
             logger.warning("%s: the storage engine works again", self._name)
             return True
         return False
+
+    def _refuse_urgent(self) -> None:
+        """Fail those that came while the lost batch was on its way and are not to wait."""
+        found = [self._waiting.popleft() for _ in range(len(self._waiting))]
+        urgent = [item for item in found if self._is_urgent(item[0])]
+        self._waiting.extendleft(item for item in reversed(found) if not self._is_urgent(item[0]))
+        self._settle(urgent, [StoreUnavailableError(f"{self._name} is down")] * len(urgent))
 
     def _give_up(self) -> None:
         batch = [self._waiting.popleft() for _ in range(len(self._waiting))]

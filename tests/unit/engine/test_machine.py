@@ -13,6 +13,7 @@ from dragoman.engine.commands import (
     Command,
     Deliver,
     Finish,
+    GoOn,
     Say,
     Start,
     TakeUp,
@@ -211,8 +212,8 @@ def test_a_refused_command_raises_its_error_and_changes_nothing(
 
 
 def test_every_command_is_shown_here() -> None:
-    # The two without a row have no state to go to; they are further down.
-    shown = {type(rule.command) for rule in RULES.values()} | {AddArtifact, Withdraw}
+    # Those without a row are never refused for the state alone; they are further down.
+    shown = {type(rule.command) for rule in RULES.values()} | {AddArtifact, GoOn, Withdraw}
     assert shown == set(get_args(Command))
 
 
@@ -257,6 +258,23 @@ def test_cancel_of_an_ended_task_is_refused_and_told_why(state: TaskState) -> No
 def test_cancel_leaves_no_message_waiting() -> None:
     after, _ = decide(standing(WORKING, unread=2), Cancel(), NOW_MS)
     assert after.unread == 0
+
+
+# --- questions nobody waits for any more ------------------------------------------------------
+
+
+@pytest.mark.parametrize("state", INTERRUPTED)
+def test_a_turn_that_gives_up_waiting_works_on(state: TaskState) -> None:
+    before = standing(state, unread=1)
+    after, effects = decide(before, GoOn(), NOW_MS)
+    assert effects == (status(WORKING),)
+    assert after == replace(before, state=WORKING, seq=8)
+
+
+@pytest.mark.parametrize("state", [state for state in EVERY if state not in INTERRUPTED])
+def test_where_nothing_is_asked_there_is_nothing_to_give_up(state: TaskState | None) -> None:
+    before = standing(state)
+    assert decide(before, GoOn(), NOW_MS) == (before, ())
 
 
 # --- the end of a turn ------------------------------------------------------------------------

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
+from collections.abc import Awaitable, Callable
 
 from dragoman.engine.commands import AddArtifact, Begin, Command, Start
 from dragoman.engine.fold import TaskFold
 from dragoman.engine.machine import Standing
 from dragoman.errors import StoreError
+from dragoman.model.cards import AgentSkill
 from dragoman.model.messages import Message, Role
+from dragoman.model.operations import SendMessageRequest
 from dragoman.model.parts import Part
 from dragoman.model.tasks import Artifact
 from dragoman.server.hub import Channel, Hub
 from dragoman.server.live import LiveTask
+from dragoman.service.worker import Completed, Outcome, Plan, Turn
 from dragoman.stores.base import Done, NewTask, Scope, SendRecord, TaskWrite
 from dragoman.stores.memory import MemoryTaskStore
 from dragoman.testing.clock import FakeClock
@@ -20,9 +25,11 @@ from dragoman.testing.clock import FakeClock
 __all__ = (
     "NEW_TASK",
     "SCOPE",
+    "Gate",
     "HeldStore",
     "Live",
     "RecordingWatcher",
+    "ScriptedWorker",
     "agent_message",
     "chunk",
     "user_message",
@@ -48,6 +55,70 @@ def chunk(text: str = "x", *, append: bool = False, last_chunk: bool = False) ->
     """Return a command to publish a chunk."""
     artifact = Artifact(artifact_id="a-1", parts=(Part(text=text),))
     return AddArtifact(artifact, append, last_chunk)
+
+
+class ScriptedWorker:
+    """A Worker whose turns the test writes; what it is called for is remembered."""
+
+    def __init__(
+        self,
+        run: Callable[[Turn], Awaitable[Outcome]] | None = None,
+        *,
+        answer: Callable[[SendMessageRequest], Awaitable[Message]] | None = None,
+    ) -> None:
+        self._run = run
+        self._answer = answer
+        self.canceled_turns: list[Turn] = []
+        self.cleaned_up = asyncio.Event()
+        self.life: list[str] = []
+
+    @property
+    def skills(self) -> tuple[AgentSkill, ...]:
+        """Publish one skill."""
+        return (AgentSkill(id="echo", name="Echo", description="Repeat.", tags=("echo",)),)
+
+    def plan(self, request: SendMessageRequest) -> Plan:
+        """Answer directly if there is an answer."""
+        del request
+        return Plan(skill_id="echo", is_direct=self._answer is not None)
+
+    async def answer(self, plan: Plan, request: SendMessageRequest, context_id: str) -> Message:
+        """Answer by the script."""
+        del plan, context_id
+        assert self._answer is not None
+        return await self._answer(request)
+
+    async def run(self, turn: Turn) -> Outcome:
+        """Run by the script; without one, be done at once."""
+        return Completed() if self._run is None else await self._run(turn)
+
+    async def canceled(self, turn: Turn) -> None:
+        """Remember the turn."""
+        self.canceled_turns.append(turn)
+        self.cleaned_up.set()
+
+    async def startup(self) -> None:
+        """Remember it."""
+        self.life.append("startup")
+
+    async def shutdown(self) -> None:
+        """Remember it."""
+        self.life.append("shutdown")
+
+
+class Gate:
+    """A place where turns wait until the test lets them through."""
+
+    def __init__(self) -> None:
+        self.reached = asyncio.Event()
+        self.opened = asyncio.Event()
+
+    async def run(self, turn: Turn) -> Outcome:
+        """Wait here, then be done."""
+        del turn
+        self.reached.set()
+        await self.opened.wait()
+        return Completed()
 
 
 class HeldStore(MemoryTaskStore):

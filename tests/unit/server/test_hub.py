@@ -224,9 +224,9 @@ async def test_when_the_last_follower_leaves_the_ring_is_freed() -> None:
 
 async def test_the_bytes_of_a_freed_ring_are_forgotten() -> None:
     task = Task()
-    await_close = task.follow()
+    first = task.follow()
     task.publish(size=RING_BYTES)
-    await await_close.aclose()
+    await first.aclose()
     task.follow()
     task.publish(2, size=RING_BYTES // 2)
     assert numbers(task.channel.after(1) or ()) == [2, 3]
@@ -362,6 +362,30 @@ async def test_news_and_a_heartbeat_at_once_lose_nothing() -> None:
         task.publish()
     assert batch.result() == []
     assert numbers(await anext(follower)) == [1]
+
+
+async def test_a_task_that_goes_on_elsewhere_ends_its_streams_after_what_is_ready() -> None:
+    task = Task()
+    waiting, behind = task.follow(), task.follow()
+    task.publish(2)
+    await anext(waiting)
+    async with asyncio.TaskGroup() as group:
+        rest = group.create_task(all_numbers(waiting))
+        await asyncio.sleep(0)
+        task.channel.cut()
+    assert task.channel.is_closing
+    assert rest.result() == []
+    assert await all_numbers(behind) == [1, 2]
+
+
+async def test_the_streams_of_other_tasks_go_on() -> None:
+    hub = Hub()
+    gone, here = Task(hub=hub), Task(hub=hub)
+    follower = here.follow()
+    gone.channel.cut()
+    here.publish(is_end=True)
+    assert not here.channel.is_closing
+    assert await all_numbers(follower) == [1]
 
 
 async def test_closing_the_hub_ends_all_streams_after_what_is_ready() -> None:

@@ -1,4 +1,5 @@
 import asyncio
+import gc
 from collections.abc import Awaitable
 
 import pytest
@@ -544,6 +545,18 @@ async def fails(waiting: Awaitable[object]) -> str:
     with pytest.raises(UnavailableError) as caught:
         await waiting
     return str(caught.value)
+
+
+async def test_a_loss_that_nobody_looks_at_makes_no_noise() -> None:
+    noise: list[dict[str, object]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: noise.append(context))
+    live = Live()
+    live.begin()
+    live.task.settled()
+    await pass_over()
+    live.store.commit(DOWN)
+    gc.collect()
+    assert noise == []
 
 
 async def test_a_waiter_that_is_done_is_not_told() -> None:

@@ -6,73 +6,67 @@ from dragoman.errors import UnavailableError
 from dragoman.server.slots import Seat, Slots
 
 
-async def queued(slots: Slots, group: asyncio.TaskGroup) -> "asyncio.Task[None]":
-    """Begin to wait for a slot."""
-    task = group.create_task(slots.take())
-    await asyncio.sleep(0)
-    return task
-
-
-async def full(running: int = 1, waiting: int = 10) -> Slots:
+def full(running: int = 1, waiting: int = 10) -> Slots:
     """Return slots of which none is free."""
     slots = Slots(running, waiting)
     for _ in range(running):
-        await slots.take()
+        assert slots.take() is None
     return slots
+
+
+def queued(slots: Slots) -> "asyncio.Future[None]":
+    """Take a place in the queue."""
+    waiter = slots.take()
+    assert waiter is not None
+    return waiter
+
+
+# --- slots ------------------------------------------------------------------------------------
 
 
 async def test_a_free_slot_is_taken_at_once() -> None:
     slots = Slots(2, 0)
-    await slots.take()
-    await slots.take()
+    assert slots.take() is None
+    assert slots.take() is None
     assert slots.waiting == 0
 
 
 async def test_no_more_run_than_there_are_slots() -> None:
-    slots = await full(2)
-    async with asyncio.TaskGroup() as group:
-        third = await queued(slots, group)
-        assert not third.done()
-        assert slots.waiting == 1
-        slots.give_back()
+    slots = full(2)
+    third = queued(slots)
+    assert not third.done()
+    assert slots.waiting == 1
+    slots.give_back()
+    assert third.done()
     assert slots.waiting == 0
 
 
 async def test_who_waits_longest_is_next() -> None:
-    slots = await full()
-    async with asyncio.TaskGroup() as group:
-        first, second = await queued(slots, group), await queued(slots, group)
-        slots.give_back()
-        await first
-        assert not second.done()
-        slots.give_back()
+    slots = full()
+    first, second = queued(slots), queued(slots)
+    slots.give_back()
+    assert (first.done(), second.done()) == (True, False)
 
 
 async def test_a_slot_that_is_handed_over_is_not_free() -> None:
-    slots = await full()
-    async with asyncio.TaskGroup() as group:
-        first = await queued(slots, group)
-        slots.give_back()
-        second = await queued(slots, group)
-        await first
-        assert not second.done()
-        slots.give_back()
+    slots = full()
+    queued(slots)
+    slots.give_back()
+    assert not queued(slots).done()
 
 
 async def test_a_slot_nobody_waits_for_is_free_again() -> None:
-    slots = await full()
+    slots = full()
     slots.give_back()
-    await slots.take()
+    assert slots.take() is None
 
 
 async def test_a_full_queue_refuses() -> None:
-    slots = await full(1, 1)
-    async with asyncio.TaskGroup() as group:
+    slots = full(1, 1)
+    slots.check()
+    queued(slots)
+    with pytest.raises(UnavailableError, match="agent is busy"):
         slots.check()
-        await queued(slots, group)
-        with pytest.raises(UnavailableError, match="agent is busy"):
-            slots.check()
-        slots.give_back()
     slots.give_back()
     slots.check()
 
@@ -82,54 +76,134 @@ async def test_without_a_queue_a_free_slot_still_does() -> None:
 
 
 async def test_who_stops_waiting_leaves_the_queue() -> None:
-    slots = await full(1, 1)
-    async with asyncio.TaskGroup() as group:
-        (await queued(slots, group)).cancel()
+    slots = full(1, 1)
+    slots.leave_queue(queued(slots))
     assert slots.waiting == 0
     slots.check()
 
 
 async def test_who_stopped_waiting_is_passed_over() -> None:
-    slots = await full()
-    async with asyncio.TaskGroup() as group:
-        gone, next_in_line = await queued(slots, group), await queued(slots, group)
-        gone.cancel()
-        slots.give_back()  # Before the canceled one has even noticed.
-        await next_in_line
+    slots = full()
+    gone, next_in_line = queued(slots), queued(slots)
+    gone.cancel()
+    slots.give_back()
+    assert next_in_line.done()
+    slots.leave_queue(gone)  # There is nothing left to leave.
+    assert not queued(slots).done()
 
 
-async def test_who_is_canceled_while_being_handed_a_slot_hands_it_on() -> None:
-    slots = await full()
+async def test_who_leaves_after_being_handed_a_slot_hands_it_on() -> None:
+    slots = full()
+    unlucky, next_in_line = queued(slots), queued(slots)
+    slots.give_back()
+    slots.leave_queue(unlucky)
+    assert next_in_line.done()
+
+
+# --- seats ------------------------------------------------------------------------------------
+
+
+def is_free(slots: Slots) -> bool:
+    """Tell whether a slot can be had at once; if so, it is taken."""
+    waiter = slots.take()
+    if waiter is not None:
+        slots.leave_queue(waiter)
+    return waiter is None
+
+
+async def test_a_claim_counts_before_its_turn_runs() -> None:
+    slots = Slots(1, 1)
+    Seat(slots).claim()
+    slots.check()
+    Seat(slots).claim()
+    with pytest.raises(UnavailableError):
+        slots.check()
+
+
+async def test_a_seat_is_claimed_once() -> None:
+    slots = Slots(2, 0)
+    seat = Seat(slots)
+    seat.claim()
+    seat.claim()
+    await seat.taken()
+    assert is_free(slots)
+
+
+async def test_who_has_not_claimed_does_so_by_waiting() -> None:
+    slots = Slots(1, 0)
+    seat = Seat(slots)
+    await seat.taken()
+    assert seat.is_taken
+    assert not is_free(slots)
+
+
+async def test_a_seat_is_taken_once_its_slot_is_there() -> None:
+    slots = full()
+    seat = Seat(slots)
     async with asyncio.TaskGroup() as group:
-        unlucky, next_in_line = await queued(slots, group), await queued(slots, group)
+        waiting = group.create_task(seat.taken())
+        await asyncio.sleep(0)
+        assert (waiting.done(), seat.is_taken) == (False, False)
         slots.give_back()
-        unlucky.cancel()
-        await next_in_line
-    assert unlucky.cancelled()
+    assert seat.is_taken
 
 
 async def test_a_seat_is_left_once() -> None:
     slots = Slots(1, 0)
     seat = Seat(slots)
-    await seat.take()
+    await seat.taken()
     seat.leave()
     seat.leave()
-    await slots.take()
-    with pytest.raises(UnavailableError):
-        slots.check()
+    assert not seat.is_taken
+    assert is_free(slots)
+    assert not is_free(slots)
 
 
 async def test_a_seat_that_was_never_taken_gives_nothing_back() -> None:
-    slots = await full(1, 0)
+    slots = full(1, 0)
     Seat(slots).leave()
-    with pytest.raises(UnavailableError):
-        slots.check()
+    assert not is_free(slots)
 
 
 async def test_a_seat_may_be_taken_again() -> None:
     slots = Slots(1, 0)
     seat = Seat(slots)
     for _ in range(2):
-        await seat.take()
+        await seat.taken()
         seat.leave()
     slots.check()
+
+
+async def test_a_claim_that_is_given_up_leaves_the_queue() -> None:
+    slots = full()
+    seat = Seat(slots)
+    seat.claim()
+    seat.leave()
+    assert slots.waiting == 0
+
+
+async def canceled_while_waiting(seat: Seat) -> None:
+    async with asyncio.TaskGroup() as group:
+        waiting = group.create_task(seat.taken())
+        await asyncio.sleep(0)
+        waiting.cancel()
+    assert waiting.cancelled()
+
+
+async def test_who_is_canceled_while_waiting_keeps_its_place_until_it_leaves() -> None:
+    slots = full()
+    seat = Seat(slots)
+    await canceled_while_waiting(seat)
+    assert (seat.is_taken, slots.waiting) == (False, 1)
+    seat.leave()
+    assert slots.waiting == 0
+
+
+async def test_who_is_handed_a_slot_after_being_canceled_gives_it_back() -> None:
+    slots = full()
+    seat = Seat(slots)
+    await canceled_while_waiting(seat)
+    slots.give_back()
+    assert not is_free(slots)
+    seat.leave()
+    assert is_free(slots)

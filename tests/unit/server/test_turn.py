@@ -8,7 +8,7 @@ from dragoman.errors import InvalidAgentResponseError, StoreUnavailableError, Un
 from dragoman.model.messages import Message
 from dragoman.model.parts import Part
 from dragoman.model.tasks import Artifact, TaskState
-from dragoman.server.live import Errand
+from dragoman.server.live import BREATH_EVENTS, Errand
 from dragoman.server.slots import Seat, Slots
 from dragoman.server.turn import BACKLOG_EVENTS, LiveTurn
 from dragoman.service.worker import Turn
@@ -34,7 +34,7 @@ class Stage:
 
     async def begin(self) -> None:
         """Take the slot and make the beginning durable."""
-        await self.seat.take()
+        await self.seat.taken()
         self.live.begin()
         await self.commit()
 
@@ -111,6 +111,41 @@ async def test_publishing_waits_once_too_much_is_queued(stage: Stage) -> None:
         await stage.commit()
         await stage.commit()
     assert stage.live.task.backlog == 0
+
+
+async def passes_between(turn: Turn, chunks: int) -> int:
+    """Publish chunks at a stretch; return how often others got to run meanwhile."""
+    passes = 0
+    is_done = False
+
+    async def count() -> None:
+        nonlocal passes
+        while not is_done:
+            passes += 1
+            await asyncio.sleep(0)
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(count())
+        for number in range(chunks):
+            await turn.artifact(REPORT, append=number > 0)
+        is_done = True
+    return passes
+
+
+async def test_code_that_publishes_without_waiting_lets_others_run_now_and_then(
+    stage: Stage,
+) -> None:
+    assert await passes_between(stage.turn, BREATH_EVENTS - 2) == 0
+    assert await passes_between(stage.turn, BREATH_EVENTS) > 0
+
+
+async def test_the_first_chunk_of_a_task_goes_out_before_the_second_is_made() -> None:
+    stage = Stage()
+    await stage.seat.taken()
+    stage.live.begin()
+    await stage.turn.artifact(REPORT)
+    (write,) = stage.live.store.writes
+    assert write.events == 3
 
 
 async def test_what_the_protocol_does_not_allow_is_raised(stage: Stage) -> None:
@@ -197,7 +232,7 @@ async def test_the_answer_is_the_new_errand(stage: Stage) -> None:
 async def test_while_asking_the_slot_is_free_for_others(stage: Stage) -> None:
     async with asyncio.TaskGroup() as group:
         asking = await stage.ask(group)
-        await stage.slots.take()
+        assert stage.slots.take() is None
         stage.answer(Errand(message=user_message("that")))
         await asyncio.sleep(0)
         assert not asking.done()
@@ -207,11 +242,11 @@ async def test_while_asking_the_slot_is_free_for_others(stage: Stage) -> None:
 async def test_the_slot_is_kept_until_the_question_is_durable(stage: Stage) -> None:
     async with asyncio.TaskGroup() as group:
         asking = group.create_task(stage.turn.ask(agent_message("which?")))
-        other = group.create_task(stage.slots.take())
         await asyncio.sleep(0)
-        assert not other.done()
+        other = stage.slots.take()
+        assert other is not None
         await stage.commit()
-        await other
+        assert other.done()
         asking.cancel()
 
 
@@ -224,14 +259,66 @@ async def test_nobody_waits_for_an_answer_to_a_question_that_was_lost(stage: Sta
     assert stage.live.task.answer is None
 
 
+async def test_a_turn_that_gives_up_asking_works_on(stage: Stage) -> None:
+    async with asyncio.TaskGroup() as group:
+        (await stage.ask(group)).cancel()
+    assert stage.live.task.standing.state is TaskState.WORKING
+    assert stage.live.task.answer is None
+
+
+async def test_it_takes_a_slot_again_when_it_goes_on(stage: Stage) -> None:
+    async with asyncio.TaskGroup() as group:
+        (await stage.ask(group)).cancel()
+    assert stage.slots.take() is None
+    async with asyncio.TaskGroup() as group:
+        saying = group.create_task(stage.turn.say(agent_message()))
+        await asyncio.sleep(0)
+        assert not saying.done()
+        stage.slots.give_back()
+
+
+async def test_nor_does_it_go_on_without_one_when_the_answer_came_but_no_slot(
+    stage: Stage,
+) -> None:
+    async with asyncio.TaskGroup() as group:
+        asking = await stage.ask(group)
+        assert stage.slots.take() is None
+        stage.answer(Errand(message=user_message("that")))
+        await asyncio.sleep(0)
+        asking.cancel()
+    async with asyncio.TaskGroup() as group:
+        saying = group.create_task(stage.turn.say(agent_message()))
+        await asyncio.sleep(0)
+        assert not saying.done()
+        stage.slots.give_back()
+    stage.seat.leave()
+    assert stage.slots.take() is None
+
+
+async def test_once_the_task_is_canceled_no_slot_is_waited_for(stage: Stage) -> None:
+    async with asyncio.TaskGroup() as group:
+        (await stage.ask(group)).cancel()
+    assert stage.slots.take() is None
+    stage.live.do(Cancel())
+    with pytest.raises(asyncio.CancelledError):
+        await stage.turn.say(agent_message())
+
+
+async def test_a_turn_that_is_stopped_while_it_asks_leaves_the_task_waiting(stage: Stage) -> None:
+    async with asyncio.TaskGroup() as group:
+        asking = await stage.ask(group)
+        stage.live.task.is_stopping = True
+        asking.cancel()
+    assert stage.live.task.standing.state is TaskState.INPUT_REQUIRED
+
+
 async def test_a_turn_canceled_while_it_asks_waits_no_more(stage: Stage) -> None:
     async with asyncio.TaskGroup() as group:
         asking = await stage.ask(group)
         asking.cancel()
     assert stage.live.task.answer is None
     stage.seat.leave()
-    await stage.slots.take()
-    assert stage.slots.waiting == 0
+    assert stage.slots.take() is None
 
 
 async def ask_in_vain(turn: Turn) -> None:

@@ -214,6 +214,66 @@ async def test_writes_wait_while_the_engine_is_down_and_are_committed_after(
     assert caplog.records[-1].getMessage() == "store test: the storage engine works again"
 
 
+@pytest.fixture
+async def choosy(engine: Engine) -> AsyncIterator[GroupCommit[str]]:
+    """Commits of which those that end in ``!`` are urgent."""
+    commits = GroupCommit[str](
+        "store test",
+        commit=engine.commit,
+        probe=engine.probe,
+        is_urgent=lambda write: write.endswith("!"),
+    )
+    commits.start()
+    yield commits
+    engine.is_broken = False
+    engine.may_commit.set()
+    await commits.close()
+
+
+async def test_an_urgent_write_is_refused_at_once_while_the_engine_is_down(
+    engine: Engine, choosy: GroupCommit[str], reports: Reports
+) -> None:
+    engine.is_broken = True
+    submit(choosy, reports, "lost")
+    await reports.wait_for(1)
+    submit(choosy, reports, "patient", "urgent!")
+    assert reports.names == ["lost"]  # Never before ``submit`` has returned.
+    await reports.wait_for(2)
+    assert reports.names == ["lost", "urgent!"]
+    assert str(reports.heard[1][1]) == "store test is down"
+    engine.is_broken = False
+    await reports.wait_for(3)
+    assert reports.heard[2] == ("patient", None)
+    assert engine.batches == [["patient"]]
+
+
+async def test_urgent_writes_that_came_before_the_failure_was_known_are_refused_too(
+    engine: Engine, choosy: GroupCommit[str], reports: Reports
+) -> None:
+    engine.is_broken = True
+    engine.may_commit.clear()
+    submit(choosy, reports, "lost")
+    await in_thread(engine.has_begun)
+    submit(choosy, reports, "a", "one!", "b", "two!", "c")
+    engine.may_commit.set()
+    await reports.wait_for(3)
+    assert reports.names == ["lost", "one!", "two!"]
+    assert all(isinstance(outcome, StoreUnavailableError) for _, outcome in reports.heard)
+    engine.is_broken = False
+    await reports.wait_for(6)
+    # In the order they were handed over.
+    assert engine.batches == [["a", "b", "c"]]
+
+
+async def test_while_the_engine_works_an_urgent_write_is_like_any_other(
+    engine: Engine, choosy: GroupCommit[str], reports: Reports
+) -> None:
+    submit(choosy, reports, "a", "b!", "c")
+    await reports.wait_for(3)
+    assert reports.heard == [("a", None), ("b!", None), ("c", None)]
+    assert engine.batches == [["a", "b!", "c"]]
+
+
 async def test_a_defect_in_the_engine_fails_the_batch_and_the_thread_goes_on(
     engine: Engine, commits: GroupCommit[str], reports: Reports
 ) -> None:

@@ -32,6 +32,9 @@ _QUERIES: Final = read_queries("dragoman.stores.sqlite")
 _SELECT_TASK: Final = _QUERIES["select_task"]
 _SELECT_SEND: Final = _QUERIES["select_send"]
 
+READ_BYTES: Final = 1024 * 1024
+"""Events are read until there is this much of them, so that a slow reader holds little memory."""
+
 Row = tuple[Any, ...]
 
 
@@ -88,10 +91,12 @@ class Reader:
     def read_events(self, task_id: str, after: int, limit: int) -> tuple[EventDocument, ...]:
         """Return whole segments after an event until there are ``limit`` events."""
         events: list[EventDocument] = []
+        size = 0
         cursor = self._connection.execute(_QUERIES["select_segments_from"], (task_id, after + 1))
         for seq, _, body in cursor:
             events += number_events(seq, body.split(b"\n"), after)
-            if len(events) >= limit:
+            size += len(body)
+            if len(events) >= limit or size >= READ_BYTES:
                 break
         cursor.close()
         return tuple(events)

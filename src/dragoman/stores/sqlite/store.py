@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
 
 from dragoman.errors import StoreError, StoreUnavailableError
 from dragoman.stores.group_commit import GroupCommit
+from dragoman.stores.recent import RecentTasks
 from dragoman.stores.sqlite.connection import check_directory, connect_reader, prepare_database
 from dragoman.stores.sqlite.lock import FileLock
 from dragoman.stores.sqlite.reader import Reader
@@ -22,6 +23,7 @@ from dragoman.stores.sqlite.writer import (
     PutInbox,
     TakeOver,
     Write,
+    is_urgent,
 )
 
 if TYPE_CHECKING:
@@ -76,6 +78,7 @@ class SQLiteTaskStore:
             resources.callback(self._lock.release)
             prepare_database(self.path)
             self._reader = self._open_reader(resources)
+            self._recent = RecentTasks()
             self._sends = SendIndex()
             self._sends.add(self._reader.send_keys())
             writer = resources.enter_context(closing(BatchWriter(self.path, self._sends)))
@@ -84,7 +87,10 @@ class SQLiteTaskStore:
                 ThreadPoolExecutor(_READER_THREADS, thread_name_prefix="dragoman-reader")
             )
             self._commits: GroupCommit[Write] = GroupCommit(
-                f"store {self.path}", commit=writer.commit, probe=writer.probe
+                f"store {self.path}",
+                commit=writer.commit,
+                probe=writer.probe,
+                is_urgent=is_urgent,
             )
             self._commits.start()
             # Nothing failed: they live until close.
@@ -162,10 +168,16 @@ class SQLiteTaskStore:
 
     async def load(self, scope: Scope, task_id: str) -> StoredTask | None:
         """Return a task; None if there is none of this id in this scope."""
+        task = self._recent.find(scope, task_id)
+        if task is not None:
+            return task
         try:
-            return self._reader.load(scope, task_id)
+            task = self._reader.load(scope, task_id)
         except sqlite3.Error as error:
             raise _unavailable(error) from error
+        if task is not None:
+            self._recent.add(task)
+        return task
 
     async def read_journal(self, task_id: str) -> tuple[JournalEntry, ...]:
         """Return the recorded results of a task, oldest first."""

@@ -23,7 +23,15 @@ if TYPE_CHECKING:
     from dragoman.stores.base import SendKey
     from dragoman.stores.sqlite.send_index import SendIndex
 
-__all__ = ("FORGET_AT_ONCE", "BatchWriter", "ForgetSends", "PutInbox", "TakeOver", "Write")
+__all__ = (
+    "FORGET_AT_ONCE",
+    "BatchWriter",
+    "ForgetSends",
+    "PutInbox",
+    "TakeOver",
+    "Write",
+    "is_urgent",
+)
 
 FORGET_AT_ONCE: Final = 2000
 """Records of sends dropped in one commit: a few milliseconds."""
@@ -82,6 +90,14 @@ class ForgetSends:
 
 
 Write = TaskWrite | SendRecord | PutInbox | TakeOver | ForgetSends
+
+
+def is_urgent(write: Write) -> bool:
+    """Tell whether somebody waits for a write who had better be told that it cannot be done now.
+
+    What a turn says about a task that exists can wait; that work must not be lost.
+    """
+    return write.created is not None if isinstance(write, TaskWrite) else True
 
 
 class BatchWriter:

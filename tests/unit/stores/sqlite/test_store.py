@@ -52,6 +52,13 @@ def creation(task_id: str, *, body: bytes = b"", message_id: str = "") -> TaskWr
     )
 
 
+def news(task_id: str) -> TaskWrite:
+    """Return what a task has to say after its creation."""
+    return TaskWrite(
+        task_id=task_id, epoch=1, expected_seq=1, entries=(b'{"statusUpdate":2}',), events=1
+    )
+
+
 async def outcome(store: SQLiteTaskStore, write: TaskWrite) -> StoreError | None:
     future: asyncio.Future[StoreError | None] = asyncio.get_running_loop().create_future()
     store.append(write, future.set_result)
@@ -244,11 +251,20 @@ async def test_a_full_disk_makes_the_store_unavailable_until_there_is_room(
         assert not store.is_available
         # What was stored before can still be read.
         assert await store.load(SCOPE, "before") is not None
-        waiting = asyncio.ensure_future(outcome(store, creation("t2")))
+        # Who wants to begin something is told at once; what a task has to say waits.
+        assert isinstance(await outcome(store, creation("t2")), StoreUnavailableError)
+        with pytest.raises(StoreUnavailableError):
+            await store.put_inbox("before", b"{}", None)
+        with pytest.raises(StoreUnavailableError):
+            await store.take_over("before", 1)
+        waiting = asyncio.ensure_future(outcome(store, news("before")))
         await asyncio.sleep(0.3)
         assert not waiting.done()
     assert await waiting is None
     assert store.is_available
+    task = await store.load(SCOPE, "before")
+    assert task is not None
+    assert (task.seq, task.inbox) == (2, ())
     assert await store.load(SCOPE, "t1") is None
     assert await store.find_send(SendKey(SCOPE, "m1"), 0) is None
     assert await store.find_send(SendKey(SCOPE, "m0"), 0) is not None
@@ -262,9 +278,7 @@ async def test_writes_that_build_on_a_lost_one_are_refused_after_recovery(
     later = TaskWrite(
         task_id="t1", epoch=1, expected_seq=2, entries=(b'{"statusUpdate":3}',), events=1
     )
-    lost = TaskWrite(
-        task_id="t1", epoch=1, expected_seq=1, entries=(b'{"statusUpdate":2}',), events=1
-    )
+    lost = news("t1")
     with no_room_beyond(path.with_name("tasks.db-wal").stat().st_size):
         assert isinstance(await outcome(store, lost), StoreUnavailableError)
         waiting = asyncio.ensure_future(outcome(store, later))
@@ -278,12 +292,17 @@ async def test_writes_that_build_on_a_lost_one_are_refused_after_recovery(
 async def test_a_database_held_by_another_writer_for_too_long_is_a_failure_that_passes(
     store: SQLiteTaskStore, path: Path
 ) -> None:
+    assert await outcome(store, creation("before")) is None
     intruder = sqlite3.connect(path, isolation_level=None)
     intruder.execute("BEGIN IMMEDIATE")
     failed = await outcome(store, creation("t1"))
     assert isinstance(failed, StoreUnavailableError)
+    waiting = asyncio.ensure_future(outcome(store, news("before")))
+    await asyncio.sleep(0)
     intruder.execute("ROLLBACK")
     intruder.close()
+    assert await waiting is None
+    assert store.is_available
     assert await outcome(store, creation("t2")) is None
 
 

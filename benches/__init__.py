@@ -1,0 +1,1 @@
+"""The benchmark; see `benches/README.md`."""

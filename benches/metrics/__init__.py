@@ -1,0 +1,1 @@
+"""What is measured, and how a sample of it is taken."""

@@ -1,0 +1,482 @@
+"""What is measured, as data: scenarios (who is sampled how) and rows (who is compared with whom).
+
+Floors and goals are multiples in our favour, whichever way the value itself points: a page of
+ListTasks in a fortieth of the SDK's time is a floor of 40.
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Final
+
+from benches.meter import Outcome
+from benches.metrics import samples
+from benches.servers import Server, Spec
+
+__all__ = ("ROWS", "SCENARIOS", "Lane", "Row", "Scenario")
+
+Sampler = Callable[[Server], Awaitable[Outcome]]
+Prepare = Callable[[Server], Awaitable[None]]
+
+
+@dataclass(frozen=True)
+class Lane:
+    """One contestant of a scenario: a server, and how it is driven."""
+
+    name: str
+    spec: Spec
+    sample: Sampler
+    is_quick: bool = True
+    # A side that takes many seconds per sample is sampled once, not twice per round.
+    is_once: bool = False
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """Lanes sampled in turn, round by round."""
+
+    name: str
+    lanes: tuple[Lane, ...]
+    prepare: Prepare = samples.warm
+    is_quick: bool = False
+    # A fresh server per sample, for what can be measured once per process only.
+    is_fresh: bool = False
+    max_rounds: int = 100
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the result.
+
+    With `theirs`, the verdict is on the ratio; without, `at_most` bounds the value itself.
+    `limit` names a lane that shows how far one could get, `of_limit` the share of it we want.
+    """
+
+    key: str
+    title: str
+    scenario: str
+    value: str
+    unit: str
+    ours: str
+    theirs: str | None = None
+    is_lower_better: bool = False
+    floor: float | None = None
+    goal: float | None = None
+    limit: str | None = None
+    of_limit: float | None = None
+    at_most: float | None = None
+    is_quick: bool = False
+
+
+# Lane names, which are also the columns of the detailed output.
+OURS, OURS_MEMORY = "dragoman", "dragoman memory"
+SDK, SDK_SQLITE = "a2a-sdk", "a2a-sdk sqlite"
+BARE, BARE_SQLITE = "bare", "bare sqlite"
+OURS_REST, OURS_0_3 = "dragoman HTTP+JSON", "dragoman 0.3"
+
+_SUBJECT = Spec("subject", "sqlite")
+_SUBJECT_MEMORY = Spec("subject", "memory")
+_SUBJECT_STORED = Spec("subject", "sqlite", samples.STORED_TASKS)
+_SDK = Spec("sdk", "memory")
+_SDK_SQLITE = Spec("sdk", "sqlite")
+_SDK_STORED = Spec("sdk", "memory", samples.STORED_TASKS)
+_BARE = Spec("bare")
+_BARE_SQLITE = Spec("bare", "sqlite")
+
+
+def _sides(sample: Sampler) -> tuple[Lane, ...]:
+    """Ours on SQLite, the SDK in memory, and bare ASGI."""
+    return Lane(OURS, _SUBJECT, sample), Lane(SDK, _SDK, sample), Lane(BARE, _BARE, sample)
+
+
+SCENARIOS: Final = (
+    Scenario(
+        "send",
+        (
+            Lane(OURS, _SUBJECT, samples.send_many),
+            Lane(SDK, _SDK, samples.send_many),
+            Lane(BARE_SQLITE, _BARE_SQLITE, samples.send_many),
+            Lane(BARE, _BARE, samples.send_many, is_quick=False),
+            Lane(OURS_MEMORY, _SUBJECT_MEMORY, samples.send_many, is_quick=False),
+            Lane(OURS_REST, _SUBJECT_MEMORY, samples.send_rest, is_quick=False),
+            Lane(OURS_0_3, _SUBJECT_MEMORY, samples.send_v0_3, is_quick=False),
+            Lane(SDK_SQLITE, _SDK_SQLITE, samples.send_many, is_quick=False),
+        ),
+        is_quick=True,
+    ),
+    Scenario(
+        "send-one",
+        (
+            Lane(OURS_MEMORY, _SUBJECT_MEMORY, samples.send_one),
+            Lane(SDK, _SDK, samples.send_one),
+            Lane(BARE, _BARE, samples.send_one),
+        ),
+    ),
+    Scenario("get", _sides(samples.get), is_quick=True),
+    Scenario(
+        "stream",
+        (
+            *_sides(samples.stream),
+            Lane(OURS_MEMORY, _SUBJECT_MEMORY, samples.stream, is_quick=False),
+        ),
+        is_quick=True,
+    ),
+    Scenario("paced", _sides(samples.paced)),
+    Scenario("fan-out", _sides(samples.fan_out)),
+    Scenario(
+        "chunks",
+        (
+            Lane(OURS, _SUBJECT, samples.chunks),
+            Lane(SDK, _SDK, samples.chunks, is_once=True),
+            Lane(BARE, _BARE, samples.chunks),
+        ),
+        is_quick=True,
+    ),
+    Scenario(
+        "list",
+        (
+            Lane(OURS, _SUBJECT_STORED, samples.list_first),
+            Lane(SDK, _SDK_STORED, samples.list_first),
+        ),
+        prepare=samples.fill,
+        is_quick=True,
+    ),
+    Scenario(
+        "list-status",
+        (
+            Lane(OURS, _SUBJECT_STORED, samples.list_status),
+            Lane(SDK, _SDK_STORED, samples.list_status),
+        ),
+        prepare=samples.fill,
+    ),
+    Scenario(
+        "list-deep",
+        (
+            Lane(OURS, _SUBJECT_STORED, samples.list_deep),
+            Lane(SDK, _SDK_STORED, samples.list_deep),
+        ),
+        prepare=samples.fill,
+        max_rounds=3,
+    ),
+    Scenario(
+        "stored",
+        (
+            Lane(OURS, _SUBJECT_STORED, samples.send_many),
+            Lane(SDK, _SDK_STORED, samples.send_many),
+        ),
+        prepare=samples.fill,
+    ),
+    Scenario("idle", _sides(samples.idle), is_fresh=True, max_rounds=3),
+    Scenario(
+        "start",
+        (
+            *_sides(samples.start_up),
+            Lane(SDK_SQLITE, _SDK_SQLITE, samples.start_up),
+        ),
+        is_fresh=True,
+    ),
+)
+
+ROWS: Final = (
+    Row(
+        "send",
+        "SendMessage, durable vs SDK in memory",
+        "send",
+        "per_second",
+        "req/s",
+        OURS,
+        SDK,
+        floor=8,
+        goal=18,
+        limit=BARE_SQLITE,
+        of_limit=0.50,
+        is_quick=True,
+    ),
+    Row(
+        "send-sqlite",
+        "SendMessage, SQLite vs SDK SQLite",
+        "send",
+        "per_second",
+        "req/s",
+        OURS,
+        SDK_SQLITE,
+        floor=30,
+        goal=70,
+    ),
+    Row(
+        "send-memory",
+        "SendMessage, memory store",
+        "send",
+        "per_second",
+        "req/s",
+        OURS_MEMORY,
+        SDK,
+        floor=15,
+        goal=40,
+        limit=BARE,
+        of_limit=0.50,
+    ),
+    Row(
+        "send-rest",
+        "HTTP+JSON against our JSON-RPC",
+        "send",
+        "per_second",
+        "req/s",
+        OURS_REST,
+        limit=OURS_MEMORY,
+        of_limit=0.95,
+    ),
+    Row(
+        "send-0.3",
+        "Version 0.3 against our 1.0",
+        "send",
+        "per_second",
+        "req/s",
+        OURS_0_3,
+        limit=OURS_MEMORY,
+        of_limit=0.85,
+    ),
+    Row(
+        "send-one",
+        "SendMessage, 1 connection, p50",
+        "send-one",
+        "p50_ms",
+        "ms",
+        OURS_MEMORY,
+        SDK,
+        is_lower_better=True,
+        floor=5,
+        goal=8,
+        limit=BARE,
+        of_limit=1 / 1.8,
+    ),
+    Row(
+        "get",
+        "GetTask",
+        "get",
+        "per_second",
+        "req/s",
+        OURS,
+        SDK,
+        floor=4,
+        goal=9,
+        limit=BARE,
+        of_limit=0.65,
+        is_quick=True,
+    ),
+    Row(
+        "stream",
+        "Stream events, durable vs SDK in memory",
+        "stream",
+        "per_second",
+        "events/s",
+        OURS,
+        SDK,
+        floor=12,
+        goal=30,
+        limit=BARE,
+        is_quick=True,
+    ),
+    Row(
+        "stream-store",
+        "Stream events, durable against our memory store",
+        "stream",
+        "per_second",
+        "events/s",
+        OURS,
+        limit=OURS_MEMORY,
+        of_limit=0.80,
+    ),
+    Row(
+        "first-event",
+        "Time to first event, 8 streams, p50",
+        "stream",
+        "first_ms",
+        "ms",
+        OURS,
+        SDK,
+        is_lower_better=True,
+        floor=15,
+        goal=50,
+        limit=BARE,
+    ),
+    Row(
+        "paced",
+        "Latency of paced events, p50",
+        "paced",
+        "p50_ms",
+        "ms",
+        OURS,
+        SDK,
+        is_lower_better=True,
+        floor=1.1,
+        goal=1.5,
+        limit=BARE,
+    ),
+    Row(
+        "fan-out",
+        "Fan-out, 200 readers x 100 events",
+        "fan-out",
+        "per_second",
+        "deliveries/s",
+        OURS,
+        SDK,
+        floor=10,
+        goal=60,
+        limit=BARE,
+    ),
+    Row(
+        "chunks",
+        "10,000 chunks on one artifact",
+        "chunks",
+        "seconds",
+        "s",
+        OURS,
+        SDK,
+        is_lower_better=True,
+        floor=25,
+        goal=60,
+        limit=BARE,
+        is_quick=True,
+    ),
+    Row(
+        "chunks-even",
+        "  last 1,000 chunks : first 1,000",
+        "chunks",
+        "last_over_first",
+        "x",
+        OURS,
+        is_lower_better=True,
+        at_most=1.2,
+        is_quick=True,
+    ),
+    Row(
+        "list",
+        "ListTasks, 100,000 tasks, p50",
+        "list",
+        "p50_ms",
+        "ms",
+        OURS,
+        SDK,
+        is_lower_better=True,
+        floor=40,
+        goal=500,
+        is_quick=True,
+    ),
+    Row(
+        "list-status",
+        "ListTasks by status, 100,000 tasks, p50",
+        "list-status",
+        "p50_ms",
+        "ms",
+        OURS,
+        SDK,
+        is_lower_better=True,
+        floor=40,
+        goal=500,
+    ),
+    Row(
+        "list-deep",
+        "ListTasks, page 21, 100,000 tasks, p50",
+        "list-deep",
+        "p50_ms",
+        "ms",
+        OURS,
+        SDK,
+        is_lower_better=True,
+        floor=40,
+        goal=500,
+    ),
+    Row(
+        "p99",
+        "SendMessage p99, 100,000 tasks stored",
+        "stored",
+        "p99_ms",
+        "ms",
+        OURS,
+        SDK,
+        is_lower_better=True,
+        floor=10,
+        goal=25,
+    ),
+    Row(
+        "p99-p50",
+        "  p99 : own p50",
+        "stored",
+        "p99_over_p50",
+        "x",
+        OURS,
+        is_lower_better=True,
+        at_most=10,
+    ),
+    Row(
+        "stored-memory",
+        "Memory gained by 100,000 stored tasks",
+        "stored",
+        "fill_growth_mb",
+        "MB",
+        OURS,
+        is_lower_better=True,
+        at_most=20,
+    ),
+    Row(
+        "idle",
+        "Memory per idle stream",
+        "idle",
+        "kb_per_stream",
+        "kB",
+        OURS,
+        SDK,
+        is_lower_better=True,
+        floor=4,
+        goal=7,
+        limit=BARE,
+        of_limit=1 / 1.5,
+    ),
+    # Both sides durable: the SDK without a database is lighter than what we start with.
+    Row(
+        "start",
+        "Process start to first answer, both on SQLite",
+        "start",
+        "start_seconds",
+        "s",
+        OURS,
+        SDK_SQLITE,
+        is_lower_better=True,
+        floor=4,
+        goal=5,
+        limit=BARE,
+    ),
+    Row(
+        "rss",
+        "Memory after start, both on SQLite",
+        "start",
+        "rss_mb",
+        "MB",
+        OURS,
+        SDK_SQLITE,
+        is_lower_better=True,
+        floor=2,
+        goal=2.3,
+        limit=BARE,
+    ),
+    Row(
+        "start-light",
+        "Process start, SDK without a database",
+        "start",
+        "start_seconds",
+        "s",
+        OURS,
+        SDK,
+        is_lower_better=True,
+    ),
+    Row(
+        "rss-light",
+        "Memory after start, SDK without a database",
+        "start",
+        "rss_mb",
+        "MB",
+        OURS,
+        SDK,
+        is_lower_better=True,
+    ),
+)

@@ -1,0 +1,295 @@
+"""Start, watch and stop the servers of the comparison, each a process of its own.
+
+The reference SDK lives in an environment made by this module under `.bench/`, so that its
+dependencies never meet ours. Where there are two cores, servers get the first and the load
+generator the second. Processes are ended by the id they were started under, nothing else is.
+"""
+
+import asyncio
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from benches.load import HOST, CheckError, call
+
+__all__ = (
+    "ROOT",
+    "WORK",
+    "Fleet",
+    "Server",
+    "ServerError",
+    "Side",
+    "Spec",
+    "busy_seconds",
+    "pin_load",
+    "prepare_sdk",
+    "spin_on_server_core",
+    "versions",
+)
+
+ROOT = Path(__file__).resolve().parent.parent
+WORK = ROOT / ".bench"
+AGENTS = Path(__file__).resolve().parent / "agents"
+
+SDK_VERSION = "1.3.0"
+# The SDK imports SQLAlchemy whenever it is installed, which costs start time and memory. Each
+# store therefore has an environment of its own, so that the in-memory server is as light as it
+# can be.
+SDK_EXTRAS = {"memory": "http-server", "sqlite": "http-server,sqlite"}
+SERVER_PACKAGES = ("uvicorn", "httptools", "uvloop<0.23")
+
+# The SDK builds its 100,000 preloaded tasks before it listens; everything else is up in a second.
+START_TIMEOUT_SECONDS = 120.0
+STOP_TIMEOUT_SECONDS = 5.0
+POLL_SECONDS = 0.003
+
+SERVER_CORE, LOAD_CORE = 0, 1
+_TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
+
+Side = str
+
+
+class ServerError(Exception):
+    """A server could not be made, started or kept; its last words are part of the message."""
+
+    def __init__(self, *, what: str, output: str = "") -> None:
+        super().__init__(f"{what}\n{output[-2000:]}".strip())
+
+
+@dataclass(frozen=True)
+class Spec:
+    """Which server: whose, on which store, holding how many tasks."""
+
+    side: Side
+    store: str = "memory"
+    stored: int = 0
+
+    @property
+    def name(self) -> str:
+        """A short name for logs and results."""
+        stored = f"-{self.stored}" if self.stored else ""
+        return f"{self.side}-{self.store}{stored}"
+
+
+@dataclass
+class Server:
+    """A running server process."""
+
+    spec: Spec
+    port: int
+    process: subprocess.Popen[bytes]
+    start_seconds: float
+    task_ids: list[str] = field(default_factory=list[str])
+    notes: dict[str, float] = field(default_factory=dict[str, float])
+
+    def cpu_seconds(self) -> float:
+        """Return the CPU time the process has used, all threads, user and system."""
+        stat = Path(f"/proc/{self.process.pid}/stat").read_text()
+        fields = stat[stat.rindex(")") + 2 :].split()
+        return (int(fields[11]) + int(fields[12])) / _TICKS_PER_SECOND
+
+    def rss_kb(self) -> float:
+        """Return the resident memory of the process."""
+        for line in Path(f"/proc/{self.process.pid}/status").read_text().splitlines():
+            if line.startswith("VmRSS:"):
+                return float(line.split()[1])
+        raise ServerError(what=f"{self.spec.name} has ended")
+
+    def stop(self) -> None:
+        """End the process, politely first."""
+        if self.process.poll() is not None:
+            return
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            self.process.wait(STOP_TIMEOUT_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait(STOP_TIMEOUT_SECONDS)
+
+
+@dataclass
+class Fleet:
+    """The servers of one run: started when first asked for, stopped together."""
+
+    sdk_base: str
+    sides: tuple[Side, ...]
+    _servers: dict[Spec, Server] = field(default_factory=dict[Spec, Server])
+    _started: int = 0
+
+    async def get(self, spec: Spec) -> Server:
+        """Return the running server for `spec`, starting it if need be."""
+        if spec not in self._servers:
+            self._servers[spec] = await self.start(spec)
+        return self._servers[spec]
+
+    async def start(self, spec: Spec) -> Server:
+        """Start one more server for `spec`; the caller stops it."""
+        self._started += 1
+        port = _free_port()
+        command = self._command(spec, port)
+        log = WORK / "logs" / f"{spec.name}.log"
+        started = time.perf_counter()
+        server = Server(spec, port, _spawn(command, log), 0.0)
+        try:
+            await _wait_until_up(server, log)
+        except BaseException:
+            server.stop()
+            raise
+        server.start_seconds = time.perf_counter() - started
+        return server
+
+    def stop(self, spec: Spec | None = None) -> None:
+        """Stop the server of one spec, or all."""
+        for key in [spec] if spec else list(self._servers):
+            server = self._servers.pop(key, None)
+            if server:
+                server.stop()
+
+    def _command(self, spec: Spec, port: int) -> list[str]:
+        store = "memory:" if spec.store == "memory" else self._database(spec)
+        arguments = ["--port", str(port), "--store", store]
+        if spec.side == "bare":
+            return [sys.executable, str(AGENTS / "bare.py"), *arguments]
+        if spec.side == "sdk":
+            script = str(AGENTS / "sdk.py")
+            interpreter = str(prepare_sdk(self.sdk_base, spec.store))
+            return [interpreter, script, *arguments, "--preload", str(spec.stored)]
+        program = str(Path(sys.executable).with_name("dragoman"))
+        agent = str(AGENTS / "subject.py")
+        return [program, "serve", agent, *arguments, "--log-level", "warning"]
+
+    def _database(self, spec: Spec) -> str:
+        """Name a database file that does not exist yet."""
+        folder = WORK / "data" / f"{os.getpid()}-{self._started}-{spec.name}"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        return f"sqlite:///{folder / 'tasks.db'}"
+
+    def clean(self) -> None:
+        """Stop everything and remove the databases of this run."""
+        self.stop()
+        for folder in (WORK / "data").glob(f"{os.getpid()}-*"):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _spawn(command: list[str], log: Path) -> subprocess.Popen[bytes]:
+    """Start a server process on the servers' core, its words going to a file."""
+    log.parent.mkdir(parents=True, exist_ok=True)
+    # The SDK is quoted at its fastest: without its tracing wrapper.
+    environment = os.environ | {"OTEL_INSTRUMENTATION_A2A_SDK_ENABLED": "false"}
+    with log.open("wb") as sink:
+        process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=sink, stderr=sink)
+    _pin(process.pid, SERVER_CORE)
+    return process
+
+
+def _last_words(log: Path) -> str:
+    return log.read_text(errors="replace")
+
+
+async def _wait_until_up(server: Server, log: Path) -> None:
+    """Return once the Agent Card is served."""
+    request = (
+        b"GET /.well-known/agent-card.json HTTP/1.1\r\n"
+        b"Host: 127.0.0.1:%d\r\nA2A-Version: 1.0\r\n\r\n" % server.port
+    )
+    deadline = time.perf_counter() + START_TIMEOUT_SECONDS
+    while time.perf_counter() < deadline:
+        if server.process.poll() is not None:
+            break
+        with contextlib.suppress(OSError, CheckError):
+            await call(server.port, request)
+            return
+        await asyncio.sleep(POLL_SECONDS)
+    raise ServerError(what=f"{server.spec.name} did not start", output=_last_words(log))
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind((HOST, 0))
+        return int(probe.getsockname()[1])
+
+
+def _pin(pid: int, core: int) -> None:
+    """Keep a process on one core, where the machine has two and lets us."""
+    if len(_CORES) < 2:
+        return
+    with contextlib.suppress(OSError):
+        os.sched_setaffinity(pid, {_CORES[core]})
+
+
+# Read before anything is pinned.
+_CORES = sorted(os.sched_getaffinity(0))
+
+
+def pin_load() -> None:
+    """Keep this process on the load generator's core."""
+    _pin(os.getpid(), LOAD_CORE)
+
+
+def busy_seconds() -> float:
+    """Return the CPU time all processes together have used, over all cores."""
+    user, nice, system, _idle, _iowait, interrupts, soft, *_ = (
+        int(field) for field in Path("/proc/stat").read_text().split(maxsplit=8)[1:8]
+    )
+    return (user + nice + system + interrupts + soft) / _TICKS_PER_SECOND
+
+
+def spin_on_server_core(spin_rounds: int) -> int:
+    """Time a fixed amount of work on the servers' core, in nanoseconds.
+
+    A sample is only as good as the machine was while it ran; this shows how fast that was.
+    """
+    _pin(os.getpid(), SERVER_CORE)
+    started = time.perf_counter_ns()
+    total = 0
+    for number in range(spin_rounds):
+        total += number * number
+    elapsed = time.perf_counter_ns() - started
+    pin_load()
+    return elapsed
+
+
+def prepare_sdk(python: str, store: str) -> Path:
+    """Return the interpreter of the SDK's environment for a store, making it on first use."""
+    version = _output([python, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"])
+    folder = WORK / f"sdk-{SDK_VERSION}-{store}-py{version}"
+    interpreter = folder / "bin" / "python"
+    ready = folder / "ready"
+    if ready.exists():
+        return interpreter
+    WORK.mkdir(exist_ok=True)
+    (WORK / ".gitignore").write_text("*\n")
+    shutil.rmtree(folder, ignore_errors=True)
+    _output([python, "-m", "venv", str(folder)])
+    sdk = f"a2a-sdk[{SDK_EXTRAS[store]}]=={SDK_VERSION}"
+    _output([str(interpreter), "-m", "pip", "install", "--quiet", sdk, *SERVER_PACKAGES])
+    ready.touch()
+    return interpreter
+
+
+def _output(command: list[str]) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise ServerError(what=f"{' '.join(command)} failed", output=done.stderr)
+    return done.stdout.strip()
+
+
+def versions(python: Path | str, packages: tuple[str, ...]) -> dict[str, str]:
+    """Return the Python version and the versions of packages in another environment."""
+    script = (
+        "import sys, importlib.metadata as m\n"
+        "print('python', sys.version.split()[0])\n"
+        "for name in sys.argv[1:]:\n"
+        "    try: print(name, m.version(name))\n"
+        "    except m.PackageNotFoundError: pass\n"
+    )
+    lines = _output([str(python), "-c", script, *packages]).splitlines()
+    return dict(line.split(" ", 1) for line in lines)

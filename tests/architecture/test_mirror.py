@@ -1,0 +1,125 @@
+"""Who looks for the test of a module finds it in its mirror place.
+
+``engine/states.py`` is shown by ``tests/unit/engine/test_states.py``. What departs from that is
+listed here, with the reason.
+"""
+
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+TESTS: Final = Path(__file__).resolve().parents[1]
+SOURCE: Final = TESTS.parent / "src" / "dragoman"
+
+NO_BEHAVIOUR: Final = frozenset(
+    {
+        # Ports: what they promise is shown by each implementation.
+        "dialects/base.py",
+        "service/service.py",
+        "service/worker.py",
+        "stores/base.py",
+        # Values: what can be asked of a task, and what must then be done.
+        "engine/commands.py",
+        "engine/effects.py",
+    }
+)
+"""Modules of declarations alone."""
+
+SHOWN_ELSEWHERE: Final = {
+    # The program is shown as a user starts it.
+    "__main__.py": "unit/cli/test_serve.py",
+    # Which members of a value are written, and which exclude each other, is one subject.
+    "model/base.py": "unit/model/test_presence.py",
+    "model/cards.py": "unit/model/test_presence.py",
+    "model/events.py": "unit/model/test_unions.py",
+    "model/messages.py": "unit/model/test_presence.py",
+    "model/operations.py": "unit/model/test_unions.py",
+    "model/parts.py": "unit/model/test_unions.py",
+    "model/push.py": "unit/model/test_presence.py",
+    "model/security.py": "unit/model/test_unions.py",
+    "model/tasks.py": "unit/model/test_presence.py",
+    # What a card declares is what the gate enforces.
+    "model/media_types.py": "unit/server/test_gate.py",
+    # The codec is the door to its dialect: nobody else calls these.
+    "dialects/v1_0/card.py": "unit/dialects/v1_0/test_codec.py",
+    "dialects/v1_0/decode.py": "unit/dialects/v1_0/test_codec.py",
+    "dialects/v1_0/methods.py": "unit/dialects/v1_0/test_codec.py",
+    "dialects/v1_0/routes.py": "unit/bindings/test_rest.py",
+    # A body that is not UTF-8 is shown on each binding.
+    "bindings/base.py": "unit/bindings/test_jsonrpc.py",
+    # Stores keep the promises of one port, shown for all of them alike.
+    "stores/memory.py": "contracts/test_task_store.py",
+    "stores/sqlite/connection.py": "unit/stores/sqlite/test_store.py",
+    "stores/sqlite/lock.py": "unit/stores/sqlite/test_store.py",
+    "stores/sqlite/reader.py": "contracts/test_task_store.py",
+    "stores/sqlite/rows.py": "contracts/test_task_store.py",
+    "stores/sqlite/states.py": "contracts/test_task_store.py",
+    "stores/sqlite/writer.py": "contracts/test_task_store.py",
+}
+"""Modules whose behaviour is shown by another test than their own."""
+
+NO_MODULE: Final = frozenset(
+    {
+        # What skills do with models of pydantic, through all of the authoring API.
+        "unit/agent/test_pydantic.py",
+        # Every wire object of 1.0: round trips, a vector, a rejected twin per required field.
+        "unit/dialects/v1_0/test_required.py",
+        "unit/dialects/v1_0/test_roundtrip.py",
+        "unit/dialects/v1_0/test_vectors.py",
+        # Rules that hold for all values of the model.
+        "unit/model/test_presence.py",
+        "unit/model/test_unions.py",
+    }
+)
+"""Unit tests of a subject that is no single module."""
+
+MODULES: Final = tuple(
+    path.relative_to(SOURCE).as_posix()
+    for path in sorted(SOURCE.rglob("*.py"))
+    if path.name != "__init__.py"
+)
+UNIT_TESTS: Final = tuple(
+    path.relative_to(TESTS).as_posix() for path in sorted(TESTS.glob("unit/**/test_*.py"))
+)
+
+
+def place_of(module: str) -> str:
+    """Return the place of a module's test."""
+    folder, _, name = module.rpartition("/")
+    return "/".join(part for part in ("unit", folder, f"test_{name}") if part)
+
+
+def module_of(test: str) -> str:
+    """Return the module whose test this is."""
+    folder, _, name = test.removeprefix("unit/").rpartition("/")
+    return "/".join(part for part in (folder, name.removeprefix("test_")) if part)
+
+
+EXPECTED: Final = tuple(
+    module for module in MODULES if module not in NO_BEHAVIOUR and module not in SHOWN_ELSEWHERE
+)
+
+
+@pytest.mark.parametrize("module", EXPECTED)
+def test_every_module_has_its_test(module: str) -> None:
+    assert place_of(module) in UNIT_TESTS
+
+
+@pytest.mark.parametrize("test", [test for test in UNIT_TESTS if test not in NO_MODULE])
+def test_every_test_has_its_module(test: str) -> None:
+    assert module_of(test) in MODULES
+
+
+@pytest.mark.parametrize(("module", "test"), SHOWN_ELSEWHERE.items())
+def test_what_is_shown_elsewhere_is_shown(module: str, test: str) -> None:
+    assert module in MODULES
+    assert (TESTS / test).is_file()
+
+
+def test_no_exception_has_become_needless() -> None:
+    excepted = {*NO_BEHAVIOUR, *SHOWN_ELSEWHERE}
+    assert excepted <= set(MODULES)
+    assert set(UNIT_TESTS) >= NO_MODULE
+    assert [module for module in excepted if place_of(module) in UNIT_TESTS] == []
+    assert [test for test in NO_MODULE if module_of(test) in MODULES] == []

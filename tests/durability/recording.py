@@ -1,0 +1,81 @@
+"""RecordingStore: a TaskStore that notes what it is given, in front of another that keeps it."""
+
+from __future__ import annotations
+
+from dragoman.model.documents import EventDocument
+from dragoman.stores.base import (
+    Done,
+    JournalEntry,
+    Scope,
+    SendKey,
+    SendRecord,
+    StoredPage,
+    StoredTask,
+    TaskQuery,
+    TaskStore,
+    TaskWrite,
+)
+
+__all__ = ("RecordingStore",)
+
+
+class RecordingStore:
+    """Passes everything on. Subclasses say what goes wrong on the way.
+
+    Attributes:
+        inner: the store that keeps things.
+        writes: every append, in order.
+    """
+
+    def __init__(self, inner: TaskStore) -> None:
+        self.inner = inner
+        self.writes: list[TaskWrite] = []
+
+    @property
+    def is_available(self) -> bool:
+        return self.inner.is_available
+
+    async def open(self) -> None:
+        await self.inner.open()
+
+    async def close(self) -> None:
+        await self.inner.close()
+
+    def append(self, write: TaskWrite, done: Done) -> None:
+        self.writes.append(write)
+        self.inner.append(write, done)
+
+    def remember_send(self, record: SendRecord, done: Done) -> None:
+        self.inner.remember_send(record, done)
+
+    async def put_inbox(self, task_id: str, message: bytes, send: SendRecord | None) -> int:
+        return await self.inner.put_inbox(task_id, message, send)
+
+    async def find_send(self, key: SendKey, since_ms: int) -> SendRecord | None:
+        return await self.inner.find_send(key, since_ms)
+
+    async def load(self, scope: Scope, task_id: str) -> StoredTask | None:
+        return await self.inner.load(scope, task_id)
+
+    async def read_events(
+        self, task_id: str, *, after: int, limit: int
+    ) -> tuple[EventDocument, ...]:
+        return await self.inner.read_events(task_id, after=after, limit=limit)
+
+    async def read_entries(self, task_id: str, *, until: int) -> tuple[bytes, ...]:
+        return await self.inner.read_entries(task_id, until=until)
+
+    async def read_journal(self, task_id: str) -> tuple[JournalEntry, ...]:
+        return await self.inner.read_journal(task_id)
+
+    async def list_tasks(self, query: TaskQuery) -> StoredPage:
+        return await self.inner.list_tasks(query)
+
+    async def unfinished(self, *, after_id: str, limit: int) -> tuple[StoredTask, ...]:
+        return await self.inner.unfinished(after_id=after_id, limit=limit)
+
+    async def take_over(self, task_id: str, epoch: int) -> int:
+        return await self.inner.take_over(task_id, epoch)
+
+    async def forget_sends(self, before_ms: int) -> None:
+        await self.inner.forget_sends(before_ms)

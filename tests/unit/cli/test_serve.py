@@ -1,0 +1,345 @@
+import json
+import signal
+import socket
+from collections.abc import Generator, Mapping
+from pathlib import Path
+from urllib.request import urlopen
+
+import pytest
+
+import dragoman
+from dragoman.cli import main
+from dragoman.server.config import Settings
+from tests.unit.cli.commands import AGENT, call, running
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with an agent in it."""
+    (tmp_path / "bot.py").write_text(AGENT)
+    return tmp_path
+
+
+@pytest.fixture
+def taken() -> Generator[int]:
+    """A port that somebody listens on."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        yield listener.getsockname()[1]
+
+
+def get(url: str) -> bytes:
+    with urlopen(url, timeout=10) as response:  # noqa: S310 - our own server
+        return response.read()
+
+
+# --- the command itself -----------------------------------------------------------------------
+
+
+def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        main(["--version"])
+    assert capsys.readouterr().out == f"dragoman {dragoman.__version__}\n"
+
+
+def test_without_a_command_the_commands_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 2
+    assert "serve" in capsys.readouterr().out
+
+
+def test_help_tells_every_option(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        main(["serve", "--help"])
+    text = capsys.readouterr().out
+    for option in (
+        "PATH[:NAME]",
+        "--host",
+        "--port",
+        "--store",
+        "--public-url",
+        "--allow-anonymous",
+        "--strict-versions",
+        "--reload",
+        "--log-level",
+        "--log-format",
+        "--config",
+        "DRAGOMAN_PORT",
+        "dragoman.toml",
+        Settings().store,
+    ):
+        assert option in text
+
+
+# --- what is wrong is told before anything is done --------------------------------------------
+
+
+@pytest.fixture
+def alone(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Work in the folder of the agent, without settings from elsewhere."""
+    monkeypatch.chdir(folder)
+    for name in ("HOST", "PORT", "CONFIG", "LOG_LEVEL", "LOG_FORMAT"):
+        monkeypatch.delenv(f"DRAGOMAN_{name}", raising=False)
+    return folder
+
+
+def refused(*arguments: str, capsys: pytest.CaptureFixture[str]) -> str:
+    """Call ``serve`` with something wrong; return the one line it says."""
+    assert main(["serve", "bot.py", *arguments]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("dragoman: error: ")
+    assert err.count("\n") == 1
+    return err.removeprefix("dragoman: error: ").strip()
+
+
+@pytest.mark.usefixtures("alone")
+def test_a_port_in_use_is_told_in_one_line(taken: int, capsys: pytest.CaptureFixture[str]) -> None:
+    assert refused("--port", str(taken), capsys=capsys) == (
+        f"cannot listen on 127.0.0.1 port {taken}: address already in use; "
+        "stop what uses it or choose another with --port"
+    )
+
+
+@pytest.mark.usefixtures("alone")
+@pytest.mark.parametrize("host", ["192.0.2.1", "2001:db8::1"])
+def test_a_host_that_is_not_ours_is_told(host: str, capsys: pytest.CaptureFixture[str]) -> None:
+    line = refused("--host", host, "--port", "0", capsys=capsys)
+    assert line.startswith(f"cannot listen on {host} port 0: ")
+
+
+@pytest.mark.usefixtures("alone")
+@pytest.mark.parametrize("port", ["-1", "65536"])
+def test_a_port_out_of_range_is_told(port: str, capsys: pytest.CaptureFixture[str]) -> None:
+    line = refused(f"--port={port}", capsys=capsys)
+    assert line == f"the port must be a number from 0 to 65535, not {port}"
+
+
+@pytest.mark.usefixtures("alone")
+def test_a_port_in_the_environment_that_is_no_number_is_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("DRAGOMAN_PORT", "http")
+    assert "from 0 to 65535, not 'http'" in refused(capsys=capsys)
+
+
+@pytest.mark.usefixtures("alone")
+@pytest.mark.parametrize(
+    ("variable", "told"),
+    [
+        ("DRAGOMAN_LOG_LEVEL", "log_level must be one of debug, info, warning, error, not 'loud'"),
+        ("DRAGOMAN_LOG_FORMAT", "log_format must be one of text, json, not 'loud'"),
+        ("DRAGOMAN_LOUDNESS", "DRAGOMAN_LOUDNESS: there is no setting called 'loudness'"),
+        ("DRAGOMAN_MAX_PARTS", "DRAGOMAN_MAX_PARTS: Expected `int`, got `str`"),
+    ],
+)
+def test_an_environment_that_is_wrong_is_told(
+    variable: str,
+    told: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv(variable, "loud")
+    assert refused(capsys=capsys).startswith(told)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environ", "files", "told"),
+    [
+        (["--config", "x.toml"], {}, {}, "cannot read x.toml: No such file"),
+        ([], {"DRAGOMAN_CONFIG": "x.toml"}, {}, "cannot read x.toml: No such file"),
+        ([], {}, {"dragoman.toml": "= 1"}, "dragoman.toml is not valid TOML"),
+        ([], {}, {"dragoman.toml": "prot = 1"}, "the config file: there is no setting called"),
+        (["--config", "x.toml"], {}, {"x.toml": "", "dragoman.toml": "prot = 1"}, "cannot listen"),
+    ],
+)
+def test_a_config_file_that_is_wrong_is_told(
+    arguments: list[str],
+    environ: Mapping[str, str],
+    files: Mapping[str, str],
+    told: str,
+    alone: Path,
+    taken: int,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for name, value in environ.items():
+        monkeypatch.setenv(name, value)
+    for name, content in files.items():
+        (alone / name).write_text(content)
+    assert refused(*arguments, f"--port={taken}", capsys=capsys).startswith(told)
+
+
+@pytest.mark.parametrize("option", ["--log-level", "--log-format"])
+def test_a_choice_that_is_none_is_told_by_the_parser(
+    option: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(["serve", "bot.py", option, "loud"])
+    assert "invalid choice: 'loud'" in capsys.readouterr().err
+
+
+# --- where a value comes from -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("sources", "winner"),
+    [
+        # The command line, the environment, the file: the first there is.
+        ({"argument", "environment", "file"}, "argument"),
+        ({"environment", "file"}, "environment"),
+        ({"file"}, "file"),
+    ],
+)
+def test_the_strongest_source_of_a_port_wins(
+    sources: set[str],
+    winner: str,
+    alone: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    # Every port is taken, so the complaint tells which one was chosen.
+    listeners = {name: socket.create_server(("127.0.0.1", 0)) for name in sources}
+    ports = {name: listener.getsockname()[1] for name, listener in listeners.items()}
+    arguments = ["--port", str(ports["argument"])] if "argument" in sources else []
+    if "environment" in sources:
+        monkeypatch.setenv("DRAGOMAN_PORT", str(ports["environment"]))
+    (alone / "dragoman.toml").write_text(f"port = {ports['file']}\n")
+    line = refused(*arguments, capsys=capsys)
+    for listener in listeners.values():
+        listener.close()
+    assert line.startswith(f"cannot listen on 127.0.0.1 port {ports[winner]}: ")
+
+
+# --- a server at work -------------------------------------------------------------------------
+
+
+def test_an_agent_is_served_on_a_port_of_its_choice(folder: Path) -> None:
+    with running(folder, "bot.py", "--port", "0", "--store", "memory:") as server:
+        assert not server.url.endswith(":0")
+        card = json.loads(get(f"{server.url}/.well-known/agent-card.json"))
+        assert card["name"] == "Echo"
+        assert server.output.startswith(f"Echo 1.0.0 is served at {server.url} (store: memory:)\n")
+        assert f"curl {server.url}/message:send" in server.output
+        assert server.stop() == 0
+    assert server.errors == ""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_server_that_is_told_to_stop_stops_well(folder: Path, number: signal.Signals) -> None:
+    with running(folder, "bot.py", "--port", "0", "--store", "memory:") as server:
+        assert server.stop(number) == 0
+        assert "Traceback" not in server.errors
+
+
+def test_a_command_that_is_interrupted_before_it_serves_says_so_by_its_exit_code(
+    folder: Path,
+) -> None:
+    (folder / "slow.py").write_text('import time\nprint("loading", flush=True)\ntime.sleep(60)\n')
+    with running(folder, "slow.py", "--port", "0", until="loading") as server:
+        assert server.stop(signal.SIGINT) == 130
+        assert server.errors == ""
+
+
+def test_settings_may_come_from_the_environment_and_a_file(folder: Path) -> None:
+    (folder / "dragoman.toml").write_text('store = "memory:"\nport = 1\n')
+    with running(
+        folder, "bot.py", DRAGOMAN_PORT="0", DRAGOMAN_PUBLIC_URL="https://agent.example"
+    ) as server:
+        assert "(store: memory:)" in server.output
+        assert "https://agent.example" in server.output
+        assert server.stop() == 0
+
+
+def test_the_banner_has_an_address_that_can_be_called(folder: Path) -> None:
+    arguments = ("bot.py", "--port", "0", "--host", "0.0.0.0", "--store", "memory:")  # noqa: S104 - what is tested
+    with running(folder, *arguments) as server:
+        assert server.url.startswith("http://127.0.0.1:")
+        assert get(f"{server.url}/healthz") == b'{"status":"ok"}'
+        assert server.stop() == 0
+
+
+def test_log_lines_for_machines_are_json(folder: Path) -> None:
+    (folder / "bot.py").write_text(
+        AGENT + '\n\nimport logging\nlogging.getLogger("bot").info("ready")\n'
+    )
+    with running(
+        folder, "bot.py", "--port", "0", "--store", "memory:", "--log-format", "json"
+    ) as server:
+        assert server.stop() == 0
+    entries = [json.loads(line) for line in server.errors.splitlines()]
+    assert [(entry["logger"], entry["message"]) for entry in entries] == [("bot", "ready")]
+
+
+@pytest.mark.timeout(60)  # Three processes start one after the other.
+@pytest.mark.parametrize(
+    ("arguments", "environ"),
+    [
+        # As an option, and in the environment.
+        (["--reload"], {}),
+        ([], {"DRAGOMAN_RELOAD": "true"}),
+    ],
+)
+def test_a_reloading_server_starts_anew_when_its_file_changes(
+    arguments: list[str], environ: Mapping[str, str], folder: Path
+) -> None:
+    options = ("bot.py", "--port", "0", "--store", "memory:", *arguments)
+    with running(folder, *options, **environ) as server:
+        (folder / "bot.py").write_text(AGENT.replace('"Echo"', '"Parrot"'))
+        server.wait_for("Parrot 1.0.0 is served at")
+        server.wait_for("stop:")
+        card = json.loads(get(f"{server.url}/.well-known/agent-card.json"))
+        assert card["name"] == "Parrot"
+        assert server.stop() == 0
+
+
+# --- a server that cannot start ---------------------------------------------------------------
+
+
+def told_in_one_line(folder: Path, *arguments: str) -> str:
+    """Call a command that cannot be obeyed; return the one line it says."""
+    done = call(folder, "serve", *arguments)
+    assert (done.returncode, done.stdout) == (2, ""), done.stderr
+    assert done.stderr.startswith("dragoman: error: ")
+    assert done.stderr.count("\n") == 1
+    return done.stderr
+
+
+def test_a_port_in_use_ends_the_process_with_one_line(folder: Path, taken: int) -> None:
+    assert "--port" in told_in_one_line(folder, "bot.py", "--port", str(taken))
+
+
+def test_a_file_without_an_agent_ends_the_process_with_one_line(folder: Path) -> None:
+    (folder / "empty.py").write_text("")
+    line = told_in_one_line(folder, "empty.py", "--port", "0", "--store", "memory:")
+    assert "empty.py has no Agent" in line
+
+
+def test_an_agent_without_skills_ends_the_process_with_one_line(folder: Path) -> None:
+    (folder / "mute.py").write_text('from dragoman import Agent\nagent = Agent("Mute")\n')
+    line = told_in_one_line(folder, "mute.py", "--port", "0", "--store", "memory:")
+    assert "agent 'Mute' has no skills" in line
+
+
+def test_a_store_that_cannot_be_written_ends_the_process_with_one_line(folder: Path) -> None:
+    (folder / "tasks.db").mkdir()
+    line = told_in_one_line(folder, "bot.py", "--port", "0", "--store", "sqlite:///tasks.db")
+    assert "tasks.db" in line
+
+
+def test_a_store_in_a_folder_that_is_not_there_ends_the_process_with_one_line(
+    folder: Path,
+) -> None:
+    line = told_in_one_line(folder, "bot.py", "--port", "0", "--store", "sqlite:///no/tasks.db")
+    assert "no" in line
+
+
+def test_a_store_that_is_none_ends_the_process_with_one_line(folder: Path) -> None:
+    line = told_in_one_line(folder, "bot.py", "--port", "0", "--store", "redis://x")
+    assert "'redis://x' is no store" in line
+
+
+def test_a_mistake_in_the_users_file_is_shown_where_it_is(folder: Path) -> None:
+    (folder / "broken.py").write_text("def broken(:\n")
+    done = call(folder, "serve", "broken.py", "--port", "0", "--store", "memory:")
+    assert done.returncode == 1
+    assert 'broken.py", line 1' in done.stderr
+    assert "SyntaxError" in done.stderr

@@ -1,0 +1,214 @@
+import json
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+
+from dragoman.errors import UsageError
+from dragoman.model.base import JsonObject
+from dragoman.model.cards import AgentExtension, AgentProvider, AgentSkill
+from dragoman.server.card import (
+    SKILL_SCHEMA_EXTENSION,
+    CardDesk,
+    CardFile,
+    Describes,
+    capabilities_of,
+    is_fresh,
+)
+
+STARTED_MS = 1_767_225_600_999
+STARTED = "Thu, 01 Jan 2026 00:00:00 GMT"
+BASE = "https://agent.example"
+
+
+@dataclass(frozen=True)
+class Described:
+    """An agent that says something of itself."""
+
+    name: str = "Echo"
+    description: str = "Repeats what it is told."
+    version: str = "1.2.3"
+    provider: AgentProvider | None = None
+    documentation_url: str | None = None
+    icon_url: str | None = None
+    tenants: tuple[str, ...] = ()
+    extensions: tuple[AgentExtension, ...] = ()
+    streaming: bool = True
+    extended_card: bool = False
+    skills: tuple[AgentSkill, ...] = (
+        AgentSkill(id="echo", name="Echo", description="Repeat.", tags=("echo",)),
+    )
+    schemas: dict[str, JsonObject] = field(default_factory=dict[str, JsonObject])
+    input_modes: tuple[str, ...] = ("text/plain",)
+    output_modes: tuple[str, ...] = ("text/plain",)
+
+
+def published(agent: Describes, base: str = BASE) -> dict[str, Any]:
+    """Return the card as a client reads it."""
+    return json.loads(CardDesk(agent, STARTED_MS).file(base).body)
+
+
+# --- what a card says -------------------------------------------------------------------------
+
+
+@pytest.mark.requirement("R-5.7-1", "R-14.3-1")
+def test_a_card_has_every_required_member() -> None:
+    assert published(Described()) == {
+        "name": "Echo",
+        "description": "Repeats what it is told.",
+        "supportedInterfaces": [
+            {"url": f"{BASE}/", "protocolBinding": "JSONRPC", "protocolVersion": "1.0"},
+            {"url": BASE, "protocolBinding": "HTTP+JSON", "protocolVersion": "1.0"},
+        ],
+        "version": "1.2.3",
+        "capabilities": {"streaming": True, "pushNotifications": False, "extendedAgentCard": False},
+        "defaultInputModes": ["text/plain"],
+        "defaultOutputModes": ["text/plain"],
+        "skills": [
+            {"id": "echo", "name": "Echo", "description": "Repeat.", "tags": ["echo"]},
+        ],
+    }
+
+
+def test_a_card_says_all_that_the_agent_says() -> None:
+    card = published(
+        Described(
+            provider=AgentProvider(organization="Acme", url="https://acme.example"),
+            documentation_url="https://acme.example/docs",
+            icon_url="https://acme.example/icon.png",
+        )
+    )
+    assert card["provider"] == {"organization": "Acme", "url": "https://acme.example"}
+    assert card["documentationUrl"] == "https://acme.example/docs"
+    assert card["iconUrl"] == "https://acme.example/icon.png"
+
+
+def test_an_agent_that_does_not_describe_itself_is_described_by_its_name() -> None:
+    assert published(Described(description=""))["description"] == "Echo"
+
+
+def test_an_agent_without_skills_is_not_published() -> None:
+    with pytest.raises(UsageError, match=r"agent 'Echo' has no skills; .* @agent\.skill"):
+        CardDesk(Described(skills=()), STARTED_MS)
+
+
+@pytest.mark.requirement("R-5.2-1", "R-8.3-1", "R-8.3.1-2", "R-8.3.1-3")
+def test_every_binding_of_every_tenant_is_declared_the_default_first() -> None:
+    interfaces = published(Described(tenants=("acme", "beta")))["supportedInterfaces"]
+    assert [(i.get("tenant", ""), i["protocolBinding"], i["url"]) for i in interfaces] == [
+        (tenant, binding, url)
+        for tenant in ("", "acme", "beta")
+        for binding, url in (("JSONRPC", f"{BASE}/"), ("HTTP+JSON", BASE))
+    ]
+
+
+def test_the_address_is_the_one_the_caller_used() -> None:
+    interfaces = published(Described(), "http://other:8000/mount/")["supportedInterfaces"]
+    assert [interface["url"] for interface in interfaces] == [
+        "http://other:8000/mount/",
+        "http://other:8000/mount",
+    ]
+
+
+# --- capabilities -----------------------------------------------------------------------------
+
+
+@pytest.mark.requirement("R-4.6.1-1")
+def test_extensions_are_declared() -> None:
+    extension = AgentExtension(uri="https://example.com/x", required=True)
+    assert capabilities_of(Described(extensions=(extension,))).extensions == (extension,)
+
+
+def test_an_extension_without_a_uri_is_not_published() -> None:
+    with pytest.raises(UsageError, match="an extension of this agent has no uri"):
+        CardDesk(Described(extensions=(AgentExtension(description="?"),)), STARTED_MS)
+
+
+def test_the_shape_of_a_skills_data_is_published_as_an_extension() -> None:
+    schema: JsonObject = {"type": "object"}
+    (extension,) = capabilities_of(Described(schemas={"echo": schema})).extensions
+    assert extension.uri == SKILL_SCHEMA_EXTENSION
+    assert not extension.required
+    assert extension.params == {"echo": {"input": schema}}
+
+
+def test_capabilities_are_what_the_agent_says() -> None:
+    capabilities = capabilities_of(Described(streaming=False, extended_card=True))
+    assert (capabilities.streaming, capabilities.extended_agent_card) == (False, True)
+
+
+# --- caching ----------------------------------------------------------------------------------
+
+
+def test_the_same_card_has_the_same_etag_in_every_process() -> None:
+    first, second = (CardDesk(Described(), started).file(BASE) for started in (1, 2_000))
+    assert first.etag == second.etag
+    assert first.body == second.body
+
+
+@pytest.mark.parametrize(
+    ("agent", "base"),
+    [
+        (replace(Described(), version="1.2.4"), BASE),
+        (Described(), "https://other.example"),
+    ],
+)
+def test_another_card_has_another_etag(agent: Described, base: str) -> None:
+    assert CardDesk(agent, 1).file(base).etag != CardDesk(Described(), 1).file(BASE).etag
+
+
+def test_an_etag_is_quoted() -> None:
+    etag = CardDesk(Described(), STARTED_MS).file(BASE).etag
+    assert etag.startswith('"')
+    assert etag.endswith('"')
+    assert etag.strip('"').isalnum()
+
+
+def test_a_card_was_last_modified_when_the_server_started() -> None:
+    assert CardDesk(Described(), STARTED_MS).file(BASE).last_modified == STARTED
+
+
+def test_a_card_is_made_once_per_address() -> None:
+    desk = CardDesk(Described(), STARTED_MS)
+    assert desk.file(BASE) is desk.file(BASE)
+
+
+FILE = CardFile(b"{}", '"abc"', STARTED)
+
+
+@pytest.mark.parametrize(
+    ("if_none_match", "if_modified_since", "expected"),
+    [
+        # The client has no copy.
+        (None, None, False),
+        # It has this one: alone, in a list, weak, or whichever.
+        ('"abc"', None, True),
+        ('"x", "abc"', None, True),
+        ('W/"abc"', None, True),
+        ("*", None, True),
+        # It has another one.
+        ('"x"', None, False),
+        ("abc", None, False),
+        ("", None, False),
+        # Dates count to the second.
+        (None, STARTED, True),
+        (None, "Thu, 01 Jan 2026 00:00:01 GMT", True),
+        (None, "Wed, 31 Dec 2025 23:59:59 GMT", False),
+        # The tag counts where there are both.
+        ('"x"', STARTED, False),
+        ('"abc"', "Wed, 31 Dec 2025 23:59:59 GMT", True),
+        # What is no date says nothing.
+        (None, "yesterday", False),
+        (None, "", False),
+        (None, "Thu, 01 Jan 2026 00:00:00 -0000", False),
+        (None, "Thu, 01 Jan 99999999999999999999 00:00:00 GMT", False),
+        (None, "Thu, 99999999999999999999 Jan 2026 00:00:00 GMT", False),
+        (None, "Thu, 01 Jan 2026 00:00:00 +99999999999999999999", False),
+    ],
+)
+def test_a_copy_is_fresh_when_the_client_can_show_it(
+    if_none_match: str | None,
+    if_modified_since: str | None,
+    expected: bool,  # noqa: FBT001 - a column of a table
+) -> None:
+    assert is_fresh(FILE, if_none_match, if_modified_since) is expected

@@ -1,0 +1,262 @@
+import json
+from collections.abc import AsyncGenerator, MutableMapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from dragoman.bindings import rest
+from dragoman.errors import (
+    A2AError,
+    ExtensionSupportRequiredError,
+    InternalError,
+    InvalidParamsError,
+    MethodNotFoundError,
+    StoreUnavailableError,
+    TaskNotFoundError,
+    UnavailableError,
+    UnsupportedOperationError,
+    VersionNotSupportedError,
+)
+from dragoman.model.cards import AgentCapabilities, AgentExtension
+from dragoman.server.config import Settings
+from dragoman.server.dispatch import Answer, Dispatcher
+from dragoman.server.exchange import Exchange
+from dragoman.server.gate import Gate
+from dragoman.server.runtime import Runtime
+from dragoman.stores.memory import MemoryTaskStore
+from dragoman.testing.clock import FakeClock
+from tests.unit.server.fakes import ScriptedWorker
+
+TRACE = "https://example.com/trace/v1"
+SEND = b'{"message":{"messageId":"m-1","role":"ROLE_USER","parts":[{"text":"hello"}]}}'
+
+
+def exchange(*, query: bytes = b"", **headers: str) -> Exchange:
+    """Return a request; headers by name, with underscores for dashes."""
+    raw = [
+        (name.replace("_", "-").encode(), value.encode())
+        for name, value in {"a2a_version": "1.0", **headers}.items()
+    ]
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": "/",
+        "headers": raw,
+        "query_string": query,
+    }
+    return Exchange(scope, receive_nothing, send_nothing)
+
+
+async def receive_nothing() -> MutableMapping[str, Any]:
+    raise AssertionError("the body is not the dispatcher's to read")
+
+
+async def send_nothing(event: MutableMapping[str, Any]) -> None:
+    raise AssertionError(f"the answer is not the dispatcher's to send: {event}")
+
+
+def dispatcher_of(
+    runtime: Runtime, *, is_strict: bool = False, required: bool = False
+) -> Dispatcher:
+    gate = Gate(
+        tenants=("acme",),
+        capabilities=AgentCapabilities(
+            streaming=True, extensions=(AgentExtension(uri=TRACE, required=required),)
+        ),
+        input_modes=("text/plain",),
+        max_parts=10,
+        max_id_length=100,
+    )
+    return Dispatcher(runtime, gate, is_strict=is_strict)
+
+
+@asynccontextmanager
+async def dispatching(
+    *, is_strict: bool = False, required: bool = False
+) -> AsyncGenerator[Dispatcher]:
+    runtime = Runtime(ScriptedWorker(), Settings(), clock=FakeClock(), store=MemoryTaskStore())
+    await runtime.start()
+    try:
+        yield dispatcher_of(runtime, is_strict=is_strict, required=required)
+    finally:
+        await runtime.stop()
+
+
+async def numbers(answer: Answer) -> list[int]:
+    assert answer.events is not None
+    seen = [event.seq async for batch in answer.events for event in batch]
+    await answer.events.aclose()
+    return seen
+
+
+# --- explaining what went wrong ---------------------------------------------------------------
+
+
+@pytest.fixture
+def dispatcher() -> Dispatcher:
+    return dispatcher_of(Runtime(ScriptedWorker(), Settings(), clock=FakeClock()))
+
+
+def test_an_error_meant_for_the_peer_is_told_as_it_is(
+    dispatcher: Dispatcher, caplog: pytest.LogCaptureFixture
+) -> None:
+    error = TaskNotFoundError("t-1")
+    assert dispatcher.explain(error) is error
+    assert caplog.messages == []
+
+
+def test_a_store_that_fails_is_unavailable_and_logged_in_one_line(
+    dispatcher: Dispatcher, caplog: pytest.LogCaptureFixture
+) -> None:
+    error = dispatcher.explain(StoreUnavailableError("/var/lib/agent.db: disk full"))
+    assert isinstance(error, UnavailableError)
+    assert error.message == "The store is not available; try again later"
+    assert caplog.messages == ["a request failed: /var/lib/agent.db: disk full"]
+
+
+def test_of_what_is_our_fault_the_peer_gets_an_id_and_the_log_the_rest(
+    dispatcher: Dispatcher, caplog: pytest.LogCaptureFixture
+) -> None:
+    error = dispatcher.explain(ValueError("password is hunter2"))
+    assert isinstance(error, InternalError)
+    assert error.message == "Internal error. Error id: id-1"
+    assert error.metadata == {"errorId": "id-1"}
+    (record,) = caplog.records
+    assert record.getMessage() == "a request failed (error id id-1)"
+    assert record.exc_info is not None
+
+
+# --- methods and routes -----------------------------------------------------------------------
+
+
+@pytest.mark.requirement("R-9.1-3")
+async def test_a_method_is_performed() -> None:
+    async with dispatching() as dispatcher:
+        answer = await dispatcher.serve_method(exchange(), "SendMessage", SEND)
+    assert json.loads(answer.body)["task"]["status"]["state"] == "TASK_STATE_COMPLETED"
+    assert (answer.events, answer.headers) == (None, ())
+
+
+@pytest.mark.parametrize("method", ["message/send", "sendMessage", "x" * 500])
+async def test_a_method_there_is_not_is_told(method: str) -> None:
+    async with dispatching() as dispatcher:
+        with pytest.raises(MethodNotFoundError) as caught:
+            await dispatcher.serve_method(exchange(), method, b"{}")
+    assert len(caught.value.message) < 150
+
+
+async def test_a_route_is_performed() -> None:
+    async with dispatching() as dispatcher:
+        match = rest.match("POST", "/message:send")
+        answer = await dispatcher.serve_route(exchange(), match, SEND)
+    assert json.loads(answer.body)["task"]["status"]["state"] == "TASK_STATE_COMPLETED"
+
+
+async def test_a_route_is_given_the_query() -> None:
+    async with dispatching() as dispatcher:
+        match = rest.match("GET", "/tasks")
+        answer = await dispatcher.serve_route(exchange(query=b"pageSize=7"), match, b"")
+    assert json.loads(answer.body)["pageSize"] == 7
+
+
+async def test_a_streaming_method_answers_with_events() -> None:
+    async with dispatching() as dispatcher:
+        answer = await dispatcher.serve_method(exchange(), "SendStreamingMessage", SEND)
+        assert (await numbers(answer))[-1] == 3
+
+
+async def test_params_that_are_wrong_are_told() -> None:
+    async with dispatching() as dispatcher:
+        with pytest.raises(InvalidParamsError):
+            await dispatcher.serve_method(exchange(), "GetTask", b"{}")
+
+
+async def test_the_gate_is_asked() -> None:
+    async with dispatching() as dispatcher:
+        with pytest.raises(UnsupportedOperationError):
+            await dispatcher.serve_method(exchange(), "GetExtendedAgentCard", b"{}")
+
+
+async def test_a_tenant_sees_its_own_tasks() -> None:
+    async with dispatching() as dispatcher:
+        tenant = SEND[:-1] + b',"tenant":"acme"}'
+        sent = await dispatcher.serve_method(exchange(), "SendMessage", tenant)
+        task_id = json.loads(sent.body)["task"]["id"]
+        with pytest.raises(TaskNotFoundError):
+            await dispatcher.serve_method(exchange(), "GetTask", b'{"id":"%b"}' % task_id.encode())
+
+
+# --- service parameters -----------------------------------------------------------------------
+
+
+@pytest.mark.requirement("R-3.2.6-4")
+@pytest.mark.parametrize(
+    ("version", "is_strict", "refusal"),
+    [
+        ("1.0", True, None),
+        ("1.0.7", True, None),
+        ("9.9", False, VersionNotSupportedError),
+        # R-3.6.2-3: nothing means 0.3 to the letter; otherwise the method tells what is meant.
+        ("", True, VersionNotSupportedError),
+        ("", False, None),
+    ],
+)
+async def test_the_version_is_negotiated(
+    version: str,
+    is_strict: bool,  # noqa: FBT001 - a column of a table
+    refusal: type[A2AError] | None,
+) -> None:
+    async with dispatching(is_strict=is_strict) as dispatcher:
+        request = exchange(a2a_version=version)
+        if refusal is None:
+            await dispatcher.serve_method(request, "ListTasks", b"{}")
+        else:
+            with pytest.raises(refusal):
+                await dispatcher.serve_method(request, "ListTasks", b"{}")
+
+
+async def test_the_extensions_that_were_activated_are_told() -> None:
+    async with dispatching() as dispatcher:
+        request = exchange(a2a_extensions=f"{TRACE},https://example.com/other")
+        for answer in (
+            await dispatcher.serve_method(request, "ListTasks", b"{}"),
+            await dispatcher.serve_route(request, rest.match("GET", "/tasks"), b""),
+        ):
+            assert answer.headers == ((b"a2a-extensions", TRACE.encode()),)
+
+
+@pytest.mark.requirement("R-3.3.4-6")
+async def test_an_extension_that_is_required_is_asked_for_before_anything_is_read() -> None:
+    async with dispatching(required=True) as dispatcher:
+        with pytest.raises(ExtensionSupportRequiredError):
+            await dispatcher.serve_method(exchange(), "ListTasks", b"not json")
+
+
+@pytest.mark.parametrize(
+    ("cursor", "seen"),
+    [
+        # A number of ours: the task as it was then, and what came after.
+        ("1", [1, 2, 3]),
+        ("3", [3]),
+        # Anything else counts as none, and the task has ended.
+        ("0", None),
+        ("4", None),
+        ("-1", None),
+        ("1.0", None),
+        ("²", None),
+        ("x", None),
+        ("1" * 19, None),
+    ],
+)
+async def test_a_cursor_is_a_number_or_nothing(cursor: str, seen: list[int] | None) -> None:
+    async with dispatching() as dispatcher:
+        sent = await dispatcher.serve_method(exchange(), "SendMessage", SEND)
+        params = b'{"id":"%b"}' % json.loads(sent.body)["task"]["id"].encode()
+        request = exchange(last_event_id=cursor)
+        if seen is None:
+            with pytest.raises(UnsupportedOperationError):
+                await dispatcher.serve_method(request, "SubscribeToTask", params)
+        else:
+            answer = await dispatcher.serve_method(request, "SubscribeToTask", params)
+            assert await numbers(answer) == seen

@@ -1,0 +1,415 @@
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from dragoman.errors import (
+    InvalidAgentResponseError,
+    InvalidParamsError,
+    StoreUnavailableError,
+    TaskNotFoundError,
+    UnavailableError,
+    UnsupportedOperationError,
+)
+from dragoman.model.messages import Message, Role
+from dragoman.model.operations import SendMessageConfiguration, SendMessageRequest
+from dragoman.model.parts import Part
+from dragoman.model.tasks import TaskState
+from dragoman.server.hub import Hub
+from dragoman.server.runner import Limits, Runner
+from dragoman.server.sending import Accepted, Sender
+from dragoman.server.sends import Sends
+from dragoman.service.service import Call
+from dragoman.service.worker import Completed, Outcome, Turn
+from dragoman.stores.base import Done, Scope, SendRecord, StoredTask
+from dragoman.stores.memory import MemoryTaskStore
+from dragoman.testing.clock import FakeClock
+from tests.unit.server.fakes import SCOPE, ScriptedWorker, agent_message
+
+CALL = Call(dialect="1.0", extensions=("u",))
+
+
+class Store(MemoryTaskStore):
+    """A store that can fail to remember a send, and be empty-handed about a task."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_down = False
+        self.is_forgetful = False
+        self.when_remembering: Callable[[], object] = lambda: None
+
+    def remember_send(self, record: SendRecord, done: Done) -> None:
+        self.when_remembering()
+        if self.is_down:
+            asyncio.get_running_loop().call_soon(done, StoreUnavailableError("disk full"))
+        else:
+            super().remember_send(record, done)
+
+    async def put_inbox(self, task_id: str, message: bytes, send: SendRecord | None) -> int:
+        if self.is_down:
+            raise StoreUnavailableError("disk full")
+        return await super().put_inbox(task_id, message, send)
+
+    async def load(self, scope: Scope, task_id: str) -> StoredTask | None:
+        return None if self.is_forgetful else await super().load(scope, task_id)
+
+
+class Post:
+    """A sender, and what it stands on."""
+
+    def __init__(self, worker: ScriptedWorker, window_seconds: float) -> None:
+        self.store = Store()
+        self.clock = FakeClock()
+        self.runner = Runner(
+            worker=worker, store=self.store, clock=self.clock, hub=Hub(), limits=Limits()
+        )
+        self.sender = Sender(
+            worker=worker,
+            store=self.store,
+            runner=self.runner,
+            sends=Sends(self.store, self.clock, window_seconds),
+            clock=self.clock,
+        )
+
+    async def send(self, request: SendMessageRequest) -> Accepted:
+        """Send a message that a live task is to take."""
+        sent = await self.sender.send(request, CALL)
+        assert isinstance(sent, Accepted)
+        return sent
+
+    async def ended(self, request: SendMessageRequest) -> str:
+        """Send a message and wait until its task is over; return the task's id."""
+        sent = await self.send(request)
+        await sent.settled
+        return sent.live.task_id
+
+
+async def post(
+    run: Callable[[Turn], Awaitable[Outcome]] | None = None,
+    *,
+    answer: Callable[[SendMessageRequest], Awaitable[Message]] | None = None,
+    window_seconds: float = 600,
+) -> Post:
+    made = Post(ScriptedWorker(run, answer=answer), window_seconds)
+    await made.store.open()
+    return made
+
+
+def request(
+    text: str = "hello",
+    *,
+    message_id: str = "m-1",
+    context_id: str = "",
+    task_id: str = "",
+    configuration: SendMessageConfiguration | None = None,
+) -> SendMessageRequest:
+    return SendMessageRequest(
+        message=Message(
+            message_id=message_id,
+            context_id=context_id,
+            task_id=task_id,
+            role=Role.USER,
+            parts=(Part(text=text),),
+        ),
+        configuration=configuration,
+        metadata={"k": 1},
+    )
+
+
+async def ask(turn: Turn) -> Outcome:
+    await turn.ask(agent_message("which?"))
+    return Completed()
+
+
+async def forever(turn: Turn) -> Outcome:
+    del turn
+    await asyncio.Event().wait()
+    return Completed()
+
+
+# --- new messages -----------------------------------------------------------------------------
+
+
+@pytest.mark.requirement("R-3.4.2-1")
+async def test_every_new_message_begins_a_task_of_its_own() -> None:
+    at = await post()
+    first = await at.ended(request(message_id="m-1"))
+    second = await at.ended(request(message_id="m-2"))
+    assert first != second
+
+
+async def test_a_task_is_kept_as_what_it_was_asked_for() -> None:
+    at = await post()
+    sent = await at.send(request())
+    record = sent.live.record
+    assert (record.scope, record.skill_id, record.origin_dialect) == (SCOPE, "echo", "1.0")
+    assert record.created_ms == at.clock.now_ms()
+    await sent.settled
+
+
+async def test_a_missing_context_is_made() -> None:
+    at = await post()
+    sent = await at.send(request())
+    assert sent.live.record.context_id == "id-1"
+    assert sent.live.history()[0].context_id == "id-1"
+    await sent.settled
+
+
+@pytest.mark.requirement("R-3.4.1-5")
+async def test_a_context_of_the_clients_is_kept() -> None:
+    at = await post()
+    sent = await at.send(request(context_id="c-9"))
+    assert sent.live.record.context_id == "c-9"
+    await sent.settled
+
+
+async def test_a_turn_gets_what_came_with_its_message() -> None:
+    seen: list[object] = []
+
+    async def run(turn: Turn) -> Outcome:
+        seen.extend((turn.metadata, turn.extensions, turn.accepted_output_modes))
+        seen.append((turn.message.task_id, turn.message.context_id))
+        return Completed()
+
+    at = await post(run)
+    configuration = SendMessageConfiguration(accepted_output_modes=("text/plain",))
+    await at.ended(request(configuration=configuration))
+    assert seen == [{"k": 1}, ("u",), ("text/plain",), ("id-2", "id-1")]
+
+
+# --- further messages -------------------------------------------------------------------------
+
+
+@pytest.mark.requirement("R-3.4.3-4")
+@pytest.mark.parametrize("window_seconds", [0, 600])
+async def test_a_further_message_goes_to_its_task(window_seconds: float) -> None:
+    at = await post(ask, window_seconds=window_seconds)
+    sent = await at.send(request())
+    await sent.settled
+    task_id, context_id = sent.live.task_id, sent.live.record.context_id
+    answer = await at.send(request("that", message_id="m-2", task_id=task_id))
+    assert answer.live is sent.live
+    assert answer.stored is not None
+    await answer.stored
+    await answer.settled
+    assert answer.live.history()[-1].context_id == context_id
+
+
+@pytest.mark.requirement("R-3.4.3-5")
+async def test_a_context_other_than_the_tasks_is_refused() -> None:
+    at = await post(ask)
+    sent = await at.send(request())
+    await sent.settled
+    stray = request(message_id="m-2", task_id=sent.live.task_id, context_id="c-9")
+    with pytest.raises(InvalidParamsError, match=r"message\.contextId"):
+        await at.sender.send(stray, CALL)
+
+
+@pytest.mark.requirement("R-3.1.1-3")
+@pytest.mark.parametrize("call", [CALL, Call(owner="somebody else")])
+async def test_a_task_that_is_not_the_callers_does_not_exist(call: Call) -> None:
+    at = await post(ask)
+    sent = await at.send(request())
+    await sent.settled
+    task_id = "t-0" if call is CALL else sent.live.task_id
+    with pytest.raises(TaskNotFoundError):
+        await at.sender.send(request(message_id="m-2", task_id=task_id), call)
+
+
+@pytest.mark.requirement("R-3.1.1-2")
+async def test_a_task_that_has_ended_takes_no_more_messages() -> None:
+    at = await post()
+    task_id = await at.ended(request())
+    with pytest.raises(UnsupportedOperationError) as caught:
+        await at.sender.send(request(message_id="m-2", task_id=task_id), CALL)
+    assert caught.value.metadata == {"taskId": task_id, "state": TaskState.COMPLETED.value}
+
+
+async def test_of_a_task_that_has_ended_the_context_counts_too() -> None:
+    at = await post()
+    task_id = await at.ended(request())
+    stray = request(message_id="m-2", task_id=task_id, context_id="c-9")
+    with pytest.raises(InvalidParamsError):
+        await at.sender.send(stray, CALL)
+
+
+async def test_a_further_message_that_could_not_be_stored_may_be_sent_again() -> None:
+    at = await post(forever)
+    sent = await at.send(request())
+    await sent.live.durable()
+    further = request(message_id="m-2", task_id=sent.live.task_id)
+    at.store.is_down = True
+    failed = await at.send(further)
+    assert failed.stored is not None
+    with pytest.raises(UnavailableError):
+        await failed.stored
+    at.store.is_down = False
+    again = await at.send(further)
+    assert not again.is_known
+    assert again.stored is not None
+    await again.stored
+
+
+async def test_a_further_message_whose_sender_is_gone_is_on_its_way_and_delivered_once() -> None:
+    at = await post(forever)
+    sent = await at.send(request())
+    await sent.live.durable()
+    further = request("more", message_id="m-2", task_id=sent.live.task_id)
+    first = await at.send(further)
+    assert first.stored is not None
+    async with asyncio.TaskGroup() as group:
+        waiting = group.create_task(first.stored)
+        await asyncio.sleep(0)
+        waiting.cancel()
+    second = await at.send(further)
+    assert second.is_known
+    (item,) = sent.live.inbox
+    assert await item.stored == 1
+
+
+# --- messages that were sent before -----------------------------------------------------------
+
+
+async def test_a_message_sent_again_while_its_task_is_at_work_joins_it() -> None:
+    at = await post(forever)
+    first = await at.send(request())
+    second = await at.send(request())
+    assert second.live is first.live
+    assert (first.is_known, second.is_known) == (False, True)
+    assert not second.settled.done()
+
+
+async def test_a_message_sent_again_while_its_task_waits_for_input_need_not_wait() -> None:
+    at = await post(ask)
+    first = await at.send(request())
+    await first.settled
+    second = await at.send(request())
+    assert second.settled.done()
+
+
+async def test_a_message_sent_again_after_the_end_gets_the_task_that_ended() -> None:
+    at = await post()
+    task_id = await at.ended(request())
+    again = await at.sender.send(request(), CALL)
+    assert isinstance(again, StoredTask)
+    assert again.id == task_id
+
+
+async def test_a_message_whose_task_is_gone_is_told_so() -> None:
+    at = await post()
+    await at.ended(request())
+    at.store.is_forgetful = True
+    with pytest.raises(TaskNotFoundError):
+        await at.sender.send(request(), CALL)
+
+
+async def test_a_further_message_sent_again_is_delivered_once() -> None:
+    at = await post(forever)
+    sent = await at.send(request())
+    await sent.live.durable()
+    further = request("more", message_id="m-2", task_id=sent.live.task_id)
+    first = await at.send(further)
+    assert first.stored is not None
+    await first.stored
+    second = await at.send(further)
+    assert second.is_known
+    assert len(sent.live.inbox) == 1
+
+
+async def test_without_a_window_every_message_is_new() -> None:
+    at = await post(window_seconds=0)
+    assert await at.ended(request()) != await at.ended(request())
+
+
+# --- direct answers ---------------------------------------------------------------------------
+
+
+class Oracle:
+    """Answers directly, as often as it is asked; counts that."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self.released = asyncio.Event()
+        self.released.set()
+        self.error: Exception | None = None
+
+    async def answer(self, request: SendMessageRequest) -> Message:
+        del request
+        self.asked += 1
+        await self.released.wait()
+        if self.error is not None:
+            raise self.error
+        return agent_message(f"answer {self.asked}")
+
+
+async def test_a_direct_answer_makes_no_task() -> None:
+    oracle = Oracle()
+    at = await post(answer=oracle.answer)
+    assert await at.sender.send(request(), CALL) == agent_message("answer 1")
+    assert await at.store.unfinished(after_id="", limit=10) == ()
+
+
+async def test_a_message_that_was_answered_gets_the_same_answer_again() -> None:
+    oracle = Oracle()
+    at = await post(answer=oracle.answer)
+    await at.sender.send(request(), CALL)
+    assert await at.sender.send(request(), CALL) == agent_message("answer 1")
+    assert oracle.asked == 1
+
+
+async def test_a_message_sent_again_while_it_is_being_answered_gets_that_answer() -> None:
+    oracle = Oracle()
+    oracle.released.clear()
+    at = await post(answer=oracle.answer)
+    async with asyncio.TaskGroup() as group:
+        both = [group.create_task(at.sender.send(request(), CALL)) for _ in range(2)]
+        await asyncio.sleep(0)
+        oracle.released.set()
+    assert [task.result() for task in both] == [agent_message("answer 1")] * 2
+    assert oracle.asked == 1
+
+
+async def test_without_a_window_every_message_is_answered_anew() -> None:
+    oracle = Oracle()
+    at = await post(answer=oracle.answer, window_seconds=0)
+    await at.sender.send(request(), CALL)
+    assert await at.sender.send(request(), CALL) == agent_message("answer 2")
+
+
+async def test_an_answer_that_failed_may_be_asked_for_again() -> None:
+    oracle = Oracle()
+    oracle.error = InvalidAgentResponseError("nothing to say")
+    at = await post(answer=oracle.answer)
+    with pytest.raises(InvalidAgentResponseError):
+        await at.sender.send(request(), CALL)
+    oracle.error = None
+    assert await at.sender.send(request(), CALL) == agent_message("answer 2")
+
+
+async def test_an_answer_that_could_not_be_remembered_is_not_given() -> None:
+    oracle = Oracle()
+    at = await post(answer=oracle.answer)
+    at.store.is_down = True
+    with pytest.raises(UnavailableError, match="store is not available"):
+        await at.sender.send(request(), CALL)
+
+
+async def test_who_stops_waiting_for_an_answer_takes_it_from_nobody() -> None:
+    oracle = Oracle()
+    oracle.released.clear()
+    at = await post(answer=oracle.answer)
+    async with asyncio.TaskGroup() as group:
+        gone = group.create_task(at.sender.send(request(), CALL))
+        await asyncio.sleep(0)
+        gone.cancel()
+    oracle.released.set()
+    assert await at.sender.send(request(), CALL) == agent_message("answer 2")
+
+
+async def test_a_record_that_is_written_after_its_sender_is_gone_harms_nobody() -> None:
+    oracle = Oracle()
+    at = await post(answer=oracle.answer)
+    async with asyncio.TaskGroup() as group:
+        gone = group.create_task(at.sender.send(request(), CALL))
+        at.store.when_remembering = gone.cancel
+    assert await at.sender.send(request(), CALL) == agent_message("answer 1")
