@@ -115,8 +115,9 @@ class AgentProcess:
         raise AssertionError("the agent did not start:\n" + "".join(self.output))
 
     def kill(self) -> None:
-        """End it at once, as a crash would (SIGKILL)."""
-        self._end(signal.SIGKILL)
+        """End it at once, as a crash would (SIGKILL), unless it has ended already."""
+        if self._process is not None:
+            self._end(signal.SIGKILL)
 
     def stop(self) -> int:
         """Ask it to stop (SIGTERM) and return its exit code."""

@@ -129,7 +129,8 @@ class Runner:
         if isinstance(effects[0], Enqueue):
             item = QueuedErrand(errand)
             live.inbox.append(item)
-            settled: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            # R-3.2.2-1: a pause of the turn before its own ends the wait as well.
+            settled = live.settled()
             item.waiters.append(settled)
             # In a task of ours: whatever becomes of the request, the message is stored or not.
             storing = self._nursery.spawn(self._store_item(live, item, send), name=live.task_id)

@@ -36,6 +36,9 @@ class Store(MemoryTaskStore):
         super().__init__()
         self.is_down = False
         self.is_forgetful = False
+        # A message for the inbox waits for this on its way.
+        self.takes_messages = asyncio.Event()
+        self.takes_messages.set()
         self.when_remembering: Callable[[], object] = lambda: None
 
     def remember_send(self, record: SendRecord, done: Done) -> None:
@@ -46,6 +49,7 @@ class Store(MemoryTaskStore):
             super().remember_send(record, done)
 
     async def put_inbox(self, task_id: str, message: bytes, send: SendRecord | None) -> int:
+        await self.takes_messages.wait()
         if self.is_down:
             raise StoreUnavailableError("disk full")
         return await super().put_inbox(task_id, message, send)
@@ -255,6 +259,7 @@ async def test_a_further_message_whose_sender_is_gone_is_on_its_way_and_delivere
     sent = await at.send(request())
     await sent.live.durable()
     further = request("more", message_id="m-2", task_id=sent.live.task_id)
+    at.store.takes_messages.clear()
     first = await at.send(further)
     assert first.stored is not None
     async with asyncio.TaskGroup() as group:
@@ -264,6 +269,7 @@ async def test_a_further_message_whose_sender_is_gone_is_on_its_way_and_delivere
     second = await at.send(further)
     assert second.is_known
     (item,) = sent.live.inbox
+    at.store.takes_messages.set()
     assert await item.stored == 1
 
 
