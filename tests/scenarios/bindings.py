@@ -39,10 +39,6 @@ _ids = count(1)
 # A client loads the certificates of all authorities unless it is given a context; nobody uses TLS.
 _NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
-# A connection per request: on one that is used again each answer waits 40 ms, because the listener
-# of tests.serving makes asyncio leave the algorithm of Nagle on.
-_LIMITS = httpx2.Limits(max_keepalive_connections=0)
-
 ERROR_INFO: Final = "type.googleapis.com/google.rpc.ErrorInfo"
 BAD_REQUEST: Final = "type.googleapis.com/google.rpc.BadRequest"
 
@@ -208,7 +204,6 @@ class Binding(ABC):
             timeout=15,
             trust_env=False,
             verify=_NO_TLS,
-            limits=_LIMITS,
         )
 
     async def __aenter__(self) -> Self:

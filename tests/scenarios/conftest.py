@@ -16,8 +16,11 @@ _contexts = count(1)
 
 @pytest.fixture(scope="module")
 async def served() -> AsyncIterator[Served]:
-    """The agent of the scenarios, at work. Tasks that are still held are dropped at the end."""
-    async with serving(make_agent(), shutdown_grace_seconds=0) as agent:
+    """The agent of the scenarios, at work. Tasks that are still held are dropped at the end.
+
+    Nobody waits longer than a test may take, so one that fails does not hold up the others.
+    """
+    async with serving(make_agent(), shutdown_grace_seconds=0, max_wait_seconds=10) as agent:
         yield agent
 
 

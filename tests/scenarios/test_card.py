@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import httpx2
 import pytest
 
+from dragoman import Agent, UsageError
 from dragoman.server.asgi import build_app
 from tests.scenarios.agents import make_agent
 from tests.scenarios.bindings import HttpJson, JsonRpc
@@ -141,8 +142,6 @@ async def test_the_card_tells_nothing_of_the_inside() -> None:
 
 
 async def test_an_agent_with_no_skills_is_not_published() -> None:
-    from dragoman import Agent, UsageError  # noqa: PLC0415 - of this test alone
-
     with pytest.raises(UsageError, match="has no skills"):
         build_app(Agent("Empty"), {"store": "memory:"})
 

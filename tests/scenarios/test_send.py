@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.scenarios.agents import Gate, make_agent, to
-from tests.scenarios.bindings import Binding, expect
+from tests.scenarios.bindings import Binding, HttpJson, JsonRpc, expect
 from tests.serving import serving
 from tests.wire import message
 
@@ -198,6 +198,16 @@ async def test_a_message_sent_again_while_the_first_is_at_work_joins_it(
         gate.open()
     assert first.result() == again.result()
     assert known["id"] == first.result()["id"]
+
+
+@pytest.mark.parametrize("skill", ["echo", "reply"])
+async def test_a_message_sent_many_times_at_once_is_worked_on_once(
+    rpc: JsonRpc, rest: HttpJson, skill: str
+) -> None:
+    sent = to(skill)
+    calls = [wire.send_message(sent) for wire in (rpc, rest) * 4]
+    first, *others = await asyncio.gather(*calls)
+    assert others == [first] * 7
 
 
 async def test_a_direct_answer_is_given_again_word_for_word(wire: Binding) -> None:

@@ -17,6 +17,7 @@ from dragoman.agent.modes import TEXT
 from dragoman.agent.skill import CancelHook, Skill
 from dragoman.agent.threads import DEFAULT_THREADS, Threads
 from dragoman.clock import Clock, SystemClock
+from dragoman.dialects.v1_0.routes import RESERVED_SEGMENTS
 from dragoman.errors import InvalidParamsError, UnsupportedOperationError, UsageError
 from dragoman.model.cards import AgentExtension, AgentProvider, AgentSkill
 from dragoman.model.messages import Message
@@ -26,24 +27,7 @@ if TYPE_CHECKING:
     from dragoman.model.operations import SendMessageRequest
     from dragoman.service.worker import Outcome, Plan, Turn
 
-__all__ = ("RESERVED_TENANTS", "Agent")
-
-RESERVED_TENANTS: Final = frozenset(
-    {
-        "v1",
-        "api",
-        "a2a",
-        "agent",
-        "tasks",
-        "message",
-        "console",
-        "healthz",
-        "readyz",
-        "metrics",
-        ".well-known",
-    }
-)
-"""First segments of paths we serve; a tenant is a first segment too (DESIGN, section 3)."""
+__all__ = ("Agent",)
 
 _SKILL_KEY: Final = "skillId"
 
@@ -362,7 +346,7 @@ def _provider_of(provider: AgentProvider | tuple[str, str] | None) -> AgentProvi
 
 def _checked_tenants(tenants: Sequence[str]) -> tuple[str, ...]:
     for tenant in tenants:
-        if tenant in RESERVED_TENANTS:
+        if tenant in RESERVED_SEGMENTS:
             raise UsageError(f"tenant {tenant!r} has a name that our own paths use")
         if not tenant or "/" in tenant:
             raise UsageError(f"tenant {tenant!r} cannot be a segment of a path")

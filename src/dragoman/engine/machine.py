@@ -150,7 +150,8 @@ def _start(standing: Standing, command: Start, now_ms: int) -> Decision:
 
 
 def _take_up(standing: Standing, command: TakeUp, now_ms: int) -> Decision:
-    moved, append = _move(standing, TaskState.WORKING, now_ms, unread=standing.unread - 1)
+    unread = max(0, standing.unread - 1)
+    moved, append = _move(standing, TaskState.WORKING, now_ms, unread=unread)
     return moved, (Record(command.message), append)
 
 

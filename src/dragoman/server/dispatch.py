@@ -62,14 +62,14 @@ class Dispatcher:
         if operation is None:
             raise MethodNotFoundError(f"There is no method {method[:100]!r}")
         dialect = self._dialect(exchange)
-        extensions = self._gate.activate(exchange.headers.get(b"a2a-extensions"))
+        extensions = self._gate.activate(operation, exchange.headers.get(b"a2a-extensions"))
         request = dialect.decode_request(operation, params)
         return await self._perform(exchange, dialect, operation, request, extensions)
 
     async def serve_route(self, exchange: Exchange, match: Match, body: bytes) -> Answer:
         """Perform an HTTP+JSON route."""
         dialect = self._dialect(exchange)
-        extensions = self._gate.activate(exchange.headers.get(b"a2a-extensions"))
+        extensions = self._gate.activate(match.operation, exchange.headers.get(b"a2a-extensions"))
         request = rest.read_request(match, exchange.query, body, dialect)
         return await self._perform(exchange, dialect, match.operation, request, extensions)
 

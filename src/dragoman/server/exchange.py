@@ -23,6 +23,7 @@ __all__ = (
     "Receive",
     "Scope",
     "Send",
+    "StalledError",
 )
 
 _logger = logging.getLogger(__name__)

@@ -55,7 +55,7 @@ class Gate:
         self._max_id_length = max_id_length
         self._accepted: dict[str, bool] = {}
 
-    def activate(self, requested: str | None) -> tuple[str, ...]:
+    def activate(self, operation: Operation, requested: str | None) -> tuple[str, ...]:
         """Return the extensions to activate of those a request names, in its order.
 
         R-T.ext-9: none unless asked for. R-4.6.3-3: what we lack is ignored; R-4.6.3-5: never
@@ -65,7 +65,8 @@ class Gate:
             return ()
         named = [uri.strip() for uri in (requested or "").split(",")]
         missing = [uri for uri in self._required if uri not in named]
-        if missing:
+        # Q-22: a card can be read by one who does not know yet what it requires.
+        if missing and operation is not Operation.GET_EXTENDED_AGENT_CARD:
             raise ExtensionSupportRequiredError(
                 f"This agent requires the extension {missing[0]}; name it in A2A-Extensions",
                 metadata={"requiredExtensions": ",".join(missing)},

@@ -385,14 +385,8 @@ class LiveTask:
         if self._durable:
             self._durable = _release(self._durable, seq)
         state = self._stored_state
-        if state is None or not (state.is_terminal or state.is_interrupted):
-            return
-        if self._settled:
+        if self._settled and state is not None and (state.is_terminal or state.is_interrupted):
             self._settled = _release(self._settled, seq)
-        for item in self.inbox:
-            # R-3.2.2-1: the task waits for its client, so nobody may wait for the task's next turn.
-            _release([(seq, waiter) for waiter in item.waiters], seq)
-            item.waiters.clear()
 
     def _lose(self, error: StoreError) -> None:
         if isinstance(error, ConflictError):

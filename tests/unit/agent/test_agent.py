@@ -5,7 +5,7 @@ from typing import assert_type
 import pytest
 
 from dragoman import Agent, AgentExtension, AgentProvider, Context, Message, Reply
-from dragoman.agent.agent import RESERVED_TENANTS
+from dragoman.dialects.v1_0.routes import RESERVED_SEGMENTS
 from dragoman.errors import InvalidParamsError, UnsupportedOperationError, UsageError
 from dragoman.model.cards import AgentSkill
 from dragoman.model.operations import SendMessageRequest
@@ -99,7 +99,7 @@ def test_an_agent_needs_a_name() -> None:
         Agent("")
 
 
-@pytest.mark.parametrize("tenant", sorted(RESERVED_TENANTS))
+@pytest.mark.parametrize("tenant", sorted(RESERVED_SEGMENTS))
 def test_a_tenant_named_like_a_path_of_ours_is_refused(tenant: str) -> None:
     with pytest.raises(UsageError, match="our own paths"):
         Agent("A", tenants=[tenant])

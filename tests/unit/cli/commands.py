@@ -64,8 +64,7 @@ class Running:
             self.output += line
             if text in line:
                 return
-        self.kill()
-        raise AssertionError(f"{text!r} was not said:\n{self.output}\n{self.errors}")
+        raise AssertionError(f"{text!r} was not said")
 
     @property
     def url(self) -> str:
@@ -111,5 +110,9 @@ def running(
     try:
         server.wait_for(until)
         yield server
+    except BaseException as error:
+        server.kill()
+        error.add_note(f"The server said:\n{server.output}\n{server.errors}")
+        raise
     finally:
         server.kill()

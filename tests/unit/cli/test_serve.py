@@ -269,7 +269,7 @@ def test_log_lines_for_machines_are_json(folder: Path) -> None:
     assert [(entry["logger"], entry["message"]) for entry in entries] == [("bot", "ready")]
 
 
-@pytest.mark.timeout(60)  # Three processes start one after the other.
+@pytest.mark.timeout(120)  # Three processes start one after the other.
 @pytest.mark.parametrize(
     ("arguments", "environ"),
     [

@@ -119,7 +119,7 @@ def test_the_extensions_a_request_names_are_activated(
     requested: str | None, activated: tuple[str, ...]
 ) -> None:
     offered = gate(extensions=(AgentExtension(uri=TRACE), AgentExtension(uri=BILLING)))
-    assert offered.activate(requested) == activated
+    assert offered.activate(Operation.SEND_MESSAGE, requested) == activated
 
 
 @pytest.mark.requirement("R-3.3.4-6", "R-4.6.3-4")
@@ -127,7 +127,7 @@ def test_the_extensions_a_request_names_are_activated(
 def test_an_extension_that_is_required_must_be_named(requested: str | None) -> None:
     demanding = gate(extensions=(AgentExtension(uri=TRACE, required=True),))
     with pytest.raises(ExtensionSupportRequiredError) as caught:
-        demanding.activate(requested)
+        demanding.activate(Operation.SEND_MESSAGE, requested)
     assert TRACE in caught.value.message
     assert caught.value.metadata == {"requiredExtensions": TRACE}
 
@@ -140,13 +140,13 @@ def test_all_missing_extensions_are_told() -> None:
         )
     )
     with pytest.raises(ExtensionSupportRequiredError) as caught:
-        demanding.activate(None)
+        demanding.activate(Operation.SEND_MESSAGE, None)
     assert caught.value.metadata == {"requiredExtensions": f"{TRACE},{BILLING}"}
 
 
 def test_a_required_extension_that_is_named_is_activated() -> None:
     demanding = gate(extensions=(AgentExtension(uri=TRACE, required=True),))
-    assert demanding.activate(TRACE) == (TRACE,)
+    assert demanding.activate(Operation.SEND_MESSAGE, TRACE) == (TRACE,)
 
 
 # --- capabilities -----------------------------------------------------------------------------
@@ -320,3 +320,16 @@ def test_a_longer_id_is_refused(request_: Request) -> None:
 def test_more_parts_are_refused() -> None:
     with pytest.raises(InvalidParamsError, match="not hold more than 3 parts"):
         gate().admit(Operation.SEND_MESSAGE, send(*[Part(text="x")] * 4), Call())
+
+
+@pytest.mark.parametrize("requested", [None, "https://x.example/other/v1"])
+def test_a_card_can_be_read_without_what_it_requires(requested: str | None) -> None:
+    required = AgentExtension(uri="https://x.example/needed/v1", required=True)
+    gate = Gate(
+        tenants=(),
+        capabilities=AgentCapabilities(extensions=(required,)),
+        input_modes=("text/plain",),
+        max_parts=10,
+        max_id_length=10,
+    )
+    assert gate.activate(Operation.GET_EXTENDED_AGENT_CARD, requested) == ()
