@@ -318,6 +318,9 @@ class LiveTask:
         if not self._events or self.failure is not None:
             return
         standing = self.standing
+        if self._ends_long():
+            self._flush_all_but_the_end()
+            return
         write = TaskWrite(
             task_id=standing.task_id,
             epoch=self.epoch,
@@ -340,6 +343,30 @@ class LiveTask:
         self._is_status_due = False
         self._inbox_taken = 0
         self._send = None
+        self._store.append(write, self._committed)
+
+    def _ends_long(self) -> bool:
+        """Tell whether the end of a long task is due, whose snapshot others should not wait for."""
+        return (
+            self.standing.has_ended
+            and self._stored_seq > SNAPSHOT_EVENTS
+            and len(self._events) > 1
+            and not self._entries[-2].startswith(b'{"message"')
+        )
+
+    def _flush_all_but_the_end(self) -> None:
+        """Write the last chunks of a long task; the end follows with its snapshot."""
+        write = TaskWrite(
+            task_id=self.standing.task_id,
+            epoch=self.epoch,
+            expected_seq=self._stored_seq,
+            entries=tuple(self._entries[:-1]),
+            events=len(self._events) - 1,
+        )
+        self._in_flight = write
+        self._in_flight_events = self._events[:-1]
+        self._entries = self._entries[-1:]
+        self._events = self._events[-1:]
         self._store.append(write, self._committed)
 
     def _snapshot(self) -> TaskDocument | None:

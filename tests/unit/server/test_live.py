@@ -391,6 +391,41 @@ async def test_from_then_on_whenever_the_log_has_grown_by_half() -> None:
     assert await grow(live, 2001) == [6000]
 
 
+async def long_task() -> Live:
+    """Return a task at work that has more events than lie between snapshots."""
+    live = await begun()
+    for number in range(SNAPSHOT_EVENTS + 1):
+        live.do(chunk(append=number > 0))
+    await pass_over()
+    live.store.commit()
+    return live
+
+
+async def test_the_last_chunks_of_a_long_task_do_not_wait_for_its_snapshot() -> None:
+    live = await long_task()
+    live.do(chunk(append=True), chunk(append=True, last_chunk=True), Finish(COMPLETED))
+    await pass_over()
+    chunks = live.store.writes[-1]
+    assert (chunks.events, chunks.state, chunks.snapshot) == (2, None, None)
+    live.store.commit()
+    end = live.store.writes[-1]
+    assert (end.expected_seq, end.events, end.state) == (
+        chunks.expected_seq + 2,
+        1,
+        COMPLETED,
+    )
+    assert end.snapshot is not None
+
+
+async def test_what_nobody_took_up_stays_with_the_end_of_a_long_task() -> None:
+    live = await long_task()
+    queue(live, "unread", number=1)
+    live.do(Cancel())
+    await pass_over()
+    assert live.store.writes[-1].state is TaskState.CANCELED
+    assert live.store.writes[-1].events == 1
+
+
 async def test_a_message_that_waits_is_not_in_the_snapshot() -> None:
     live = await begun()
     queue(live, "later", number=1)
