@@ -9,7 +9,7 @@ from typing import Protocol
 
 __all__ = ("Clock", "SystemClock")
 
-_POOL_BYTES = 10 * 1024
+_POOL_BYTES = 9 * 1024
 """Random bytes fetched at once; a system call per id would cost more than the rest of a send."""
 
 
@@ -37,11 +37,12 @@ class Clock(Protocol):
 class SystemClock:
     """The machine's own clock; ids are UUIDs of version 7 (RFC 9562)."""
 
-    __slots__ = ("_latest_ms", "_offset", "_pool")
+    __slots__ = ("_latest_ms", "_offset", "_pool", "_prefix")
 
     def __init__(self) -> None:
         """Start with an empty pool of random bytes."""
         self._latest_ms = 0
+        self._prefix = ""
         self._pool = ""
         self._offset = 0
 
@@ -50,19 +51,21 @@ class SystemClock:
         now = time.time_ns() // 1_000_000
         if now > self._latest_ms:
             self._latest_ms = now
+            stamp = f"{now:012x}"
+            self._prefix = f"{stamp[:8]}-{stamp[8:]}-7"
         return self._latest_ms
 
     def new_id(self) -> str:
-        """Return a UUIDv7."""
-        if self._offset >= len(self._pool):
-            self._pool = os.urandom(_POOL_BYTES).hex()
-            self._offset = 0
+        """Return a UUIDv7; 72 of its bits are random."""
+        self.now_ms()
         at = self._offset
-        self._offset = at + 20
-        rand = self._pool[at : at + 20]
-        stamp = f"{self.now_ms():012x}"
-        variant = "89ab"[int(rand[3], 16) & 3]
-        return f"{stamp[:8]}-{stamp[8:]}-7{rand[:3]}-{variant}{rand[4:7]}-{rand[7:19]}"
+        if at >= len(self._pool):
+            self._pool = os.urandom(_POOL_BYTES).hex()
+            at = 0
+        self._offset = at + 18
+        pool = self._pool
+        first, second, third = pool[at : at + 3], pool[at + 3 : at + 6], pool[at + 6 : at + 18]
+        return f"{self._prefix}{first}-8{second}-{third}"
 
     async def sleep(self, seconds: float) -> None:
         """Wait on the running event loop."""

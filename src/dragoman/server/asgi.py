@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
 from typing import Final, Protocol
 
@@ -99,7 +99,11 @@ class App:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one ASGI scope."""
         if scope["type"] == "http":
-            await self._http(Exchange(scope, receive, send))
+            exchange = Exchange(scope, receive, send)
+            try:
+                await self._serve(exchange)
+            except DisconnectedError:
+                _logger.debug("%s left before its request was read", exchange.peer)
         elif scope["type"] == "lifespan":
             await self._lifespan(receive, send)
         elif scope["type"] == "websocket":
@@ -120,18 +124,15 @@ class App:
                 await send({"type": "lifespan.shutdown.complete"})
                 return
 
-    async def _http(self, exchange: Exchange) -> None:
-        try:
-            if exchange.path in JSONRPC_PATHS:
-                await self._jsonrpc(exchange)
-            elif exchange.path == CARD_PATH:
-                await self._card(exchange)
-            elif exchange.path in ("/healthz", "/readyz"):
-                await self._health(exchange)
-            else:
-                await self._rest(exchange)
-        except DisconnectedError:
-            _logger.debug("%s left before its request was read", exchange.peer)
+    def _serve(self, exchange: Exchange) -> Coroutine[object, object, None]:
+        path = exchange.path
+        if path in JSONRPC_PATHS:
+            return self._jsonrpc(exchange)
+        if path == CARD_PATH:
+            return self._card(exchange)
+        if path in ("/healthz", "/readyz"):
+            return self._health(exchange)
+        return self._rest(exchange)
 
     async def _jsonrpc(self, exchange: Exchange) -> None:
         request_id = jsonrpc.NULL_ID

@@ -107,7 +107,7 @@ class Dispatcher:
             cursor=_cursor(exchange.headers.get(b"last-event-id")),
         )
         self._gate.admit(operation, request, call)
-        service = await self._runtime.service()
+        service = self._runtime.started or await self._runtime.service()
         # R-T.ext-11: the activated extensions are told.
         headers = ((b"a2a-extensions", ",".join(extensions).encode()),) if extensions else ()
         handler = _HANDLERS[operation]

@@ -54,6 +54,11 @@ class Runtime:
         store, runner, _ = self._parts
         return store.is_available and not runner.is_draining
 
+    @property
+    def started(self) -> LocalService | None:
+        """The service, once it has been started."""
+        return None if self._parts is None else self._parts[2]
+
     async def service(self) -> LocalService:
         """Return the service, starting it if the ASGI server has not asked for that."""
         if self._parts is None:
