@@ -273,7 +273,8 @@ def _reload(
     place = Path(reference.partition(":")[0])
     folder = place.resolve().parent if place.exists() else Path.cwd()
     config = uvicorn.Config("reloaded", reload=True, reload_dirs=[str(folder)], log_config=None)
-    reloader = ChangeReload(config, target=serve, sockets=[listener])  # type: ignore[arg-type]
+    # uvicorn declares a target without result; it does not look at ours.
+    reloader = ChangeReload(config, target=serve, sockets=[listener])  # type: ignore[arg-type] - see above
     reloader.should_restart()  # Looks at the files now, so that no change from here on is missed.
     reloader.run()
     return 0

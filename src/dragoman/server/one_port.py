@@ -21,7 +21,7 @@ class Protocol(HttpToolsProtocol):
     Closing politely waits until the peer has taken everything, which one that is stuck never does.
     """
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] - as in uvicorn
         """Keep the way to cut the connection for all its requests."""
         super().connection_made(transport)
         self._extensions: dict[str, dict[str, Any]] = {ABORT: {"call": transport.abort}}
@@ -29,7 +29,7 @@ class Protocol(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         """Put it into the scope of each request."""
         super().on_message_begin()
-        self.scope["extensions"] = self._extensions  # type: ignore[typeddict-item]
+        self.scope["extensions"] = self._extensions  # type: ignore[typeddict-item] - uvicorn types fewer keys
 
 
 class Server(uvicorn.Server):

@@ -39,7 +39,7 @@ class FakeTransport(asyncio.Transport):
 
 def config(app: ASGIApp) -> uvicorn.Config:
     return uvicorn.Config(
-        app,  # type: ignore[arg-type]
+        app,  # type: ignore[arg-type] - any ASGI app will do
         http=Protocol,
         ws="none",
         lifespan="off",
