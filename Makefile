@@ -8,13 +8,14 @@ ARGS ?=
 
 BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest -n auto --maxprocesses=2 --dist=loadfile --inline-snapshot=disable
+PROTO := src/dragoman/_proto
 PIP := $(BIN)/python -m pip install --disable-pip-version-check -qq -c constraints.txt
 
 # The pinned pyright comes with its own Node; do not look for news at every start.
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check soak bench bench-quick clean
+.PHONY: help run test check soak bench bench-quick proto clean
 .DELETE_ON_ERROR:
 
 help: ## list the targets
@@ -40,6 +41,12 @@ bench: .venv/.dev ## measure the hot paths
 
 bench-quick: .venv/.dev ## measure the hot paths, roughly
 	$(BIN)/python -m benches --quick
+
+proto: .venv/.dev ## compile the .proto files to their descriptor sets
+	for name in $(basename $(notdir $(wildcard $(PROTO)/*.proto))); do \
+	  $(BIN)/python -m grpc_tools.protoc -I$(PROTO) \
+	    --descriptor_set_out=$(PROTO)/$$name.binpb $$name.proto || exit 1; \
+	done
 
 clean: ## remove .venv, caches, build output and the demo database
 	rm -rf .venv .interop .coverage* .hypothesis .import_linter_cache .pytest_cache .ruff_cache

@@ -17,7 +17,7 @@ import uvicorn
 
 from dragoman import Agent
 from dragoman.server.asgi import App, build_app
-from dragoman.server.one_port import Protocol
+from dragoman.server.one_port import speaking_both
 
 __all__ = ("AgentProcess", "Served", "free_port", "serving")
 
@@ -34,10 +34,11 @@ class Served:
 async def serving(agent: Agent, **settings: object) -> AsyncGenerator[Served]:
     """Serve an agent on a free port of the loopback, in memory unless told otherwise."""
     app = build_app(agent, {"store": "memory:", **settings})
+    app.offer_grpc()
     listener = _listen()
     config = uvicorn.Config(
         app,
-        http=Protocol,
+        http=speaking_both(app.grpc),
         log_config=None,
         ws="none",
         access_log=False,
@@ -54,6 +55,7 @@ async def serving(agent: Agent, **settings: object) -> AsyncGenerator[Served]:
             yield Served(app, f"http://{host}:{port}")
         finally:
             app.runtime.hub.close()
+            await app.grpc.stop(grace_seconds=1)
             server.should_exit = True
 
 

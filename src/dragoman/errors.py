@@ -3,10 +3,12 @@
 DragomanError
 ├── A2AError                    told to a peer, in the spelling of its binding
 │   ├── TaskNotFoundError · TaskNotCancelableError · PushNotificationNotSupportedError
-│   ├── UnsupportedOperationError · ContentTypeNotSupportedError · InvalidAgentResponseError
+│   ├── UnsupportedOperationError (StreamingNotSupportedError · TaskEndedError)
+│   ├── ContentTypeNotSupportedError · InvalidAgentResponseError
 │   ├── ExtendedAgentCardNotConfiguredError · ExtensionSupportRequiredError
 │   ├── VersionNotSupportedError
-│   ├── JSONParseError · InvalidRequestError · MethodNotFoundError · InvalidParamsError
+│   ├── JSONParseError · InvalidRequestError · InvalidParamsError
+│   ├── MethodNotFoundError · MethodNotAllowedError
 │   ├── PayloadTooLargeError · UnsupportedMediaTypeError
 │   ├── InternalError · UnavailableError
 │   └── UnauthenticatedError · PermissionDeniedError · RateLimitedError
@@ -40,6 +42,7 @@ __all__ = (
     "InvalidParamsError",
     "InvalidRequestError",
     "JSONParseError",
+    "MethodNotAllowedError",
     "MethodNotFoundError",
     "PayloadTooLargeError",
     "PermissionDeniedError",
@@ -48,6 +51,8 @@ __all__ = (
     "Spelling",
     "StoreError",
     "StoreUnavailableError",
+    "StreamingNotSupportedError",
+    "TaskEndedError",
     "TaskNotCancelableError",
     "TaskNotFoundError",
     "UnauthenticatedError",
@@ -56,6 +61,7 @@ __all__ = (
     "UnsupportedOperationError",
     "UsageError",
     "VersionNotSupportedError",
+    "spelling_of",
 )
 
 ERROR_DOMAIN: Final = "a2a-protocol.org"
@@ -136,6 +142,24 @@ class UnsupportedOperationError(A2AError):
     standard_message = "This operation is not supported"
 
 
+class StreamingNotSupportedError(UnsupportedOperationError):
+    """The agent's card does not offer streaming. Only 0.1 has a code of its own for it."""
+
+    def __init__(self) -> None:
+        """Say so."""
+        super().__init__("This agent does not stream")
+
+
+class TaskEndedError(UnsupportedOperationError):
+    """The task has ended and does not do this any more. Only 0.1 has a code of its own for it."""
+
+    def __init__(self, task_id: str, state: str, advice: str) -> None:
+        """Name the task and its state, and say what can be done instead."""
+        super().__init__(
+            f"The task has ended ({state}){advice}", metadata={"taskId": task_id, "state": state}
+        )
+
+
 class ContentTypeNotSupportedError(A2AError):
     """A part has a media type that the agent cannot take."""
 
@@ -189,6 +213,17 @@ class MethodNotFoundError(A2AError):
     """There is no such method or route."""
 
     standard_message = "Method not found"
+
+
+class MethodNotAllowedError(A2AError):
+    """The route exists, but not for this HTTP method. Only HTTP can say so."""
+
+    standard_message = "Method not allowed"
+
+    def __init__(self, allow: tuple[str, ...], message: str | None = None) -> None:
+        """Name the methods that the route does take; they belong in the Allow header too."""
+        super().__init__(message, metadata={"allow": ", ".join(allow)})
+        self.allow = allow
 
 
 class InvalidParamsError(A2AError):
@@ -310,6 +345,8 @@ SPELLINGS: Final[dict[type[A2AError], Spelling]] = {
     JSONParseError: Spelling(-32700, 400, "INVALID_ARGUMENT", 3, "INVALID_REQUEST"),
     InvalidRequestError: Spelling(-32600, 400, "INVALID_ARGUMENT", 3, "INVALID_REQUEST"),
     MethodNotFoundError: Spelling(-32601, 404, "NOT_FOUND", 5, "METHOD_NOT_FOUND"),
+    # HTTP 405 has no gRPC counterpart; UNIMPLEMENTED is what gRPC says to an unknown method.
+    MethodNotAllowedError: Spelling(-32601, 405, "UNIMPLEMENTED", 12, "METHOD_NOT_ALLOWED"),
     InvalidParamsError: Spelling(-32602, 400, "INVALID_ARGUMENT", 3, "INVALID_PARAMS"),
     PayloadTooLargeError: Spelling(-32600, 413, "OUT_OF_RANGE", 11, "PAYLOAD_TOO_LARGE"),
     UnsupportedMediaTypeError: Spelling(
@@ -322,3 +359,11 @@ SPELLINGS: Final[dict[type[A2AError], Spelling]] = {
     PermissionDeniedError: Spelling(-31403, 403, "PERMISSION_DENIED", 7, "PERMISSION_DENIED"),
     RateLimitedError: Spelling(-31429, 429, "RESOURCE_EXHAUSTED", 8, "RATE_LIMITED"),
 }
+
+
+def spelling_of(error: A2AError) -> Spelling:
+    """Return how an error is written; a class without a row of its own is written as its base."""
+    for kind in type(error).__mro__:
+        if kind in SPELLINGS:
+            return SPELLINGS[kind]
+    return SPELLINGS[InternalError]

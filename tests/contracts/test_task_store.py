@@ -86,6 +86,7 @@ def creation(
     at_ms: int = 1000,
     document: TaskDocument | None = None,
     record: SendRecord | None = None,
+    alias: str = "",
 ) -> TaskWrite:
     return TaskWrite(
         task_id=task_id,
@@ -97,6 +98,7 @@ def creation(
             skill_id="echo",
             origin_dialect="1.0",
             created_ms=900,
+            alias=alias,
         ),
         entries=(message("hello"), event("1")),
         events=1,
@@ -560,6 +562,31 @@ async def test_a_take_over_comes_between_the_writes_before_and_after_it(store: T
 async def test_the_lease_of_an_unknown_task_cannot_be_taken_over(store: TaskStore) -> None:
     with pytest.raises(ConflictError):
         await store.take_over("t9", 1)
+
+
+async def test_a_task_is_found_by_what_its_client_calls_it(store: TaskStore) -> None:
+    await write_together(store, creation("t1", alias="mine"), creation("t2"))
+    assert await store.find_alias(ALICE, "mine") == "t1"
+    assert await store.find_alias(ALICE, "t1") is None
+    assert await store.find_alias(ALICE, "") is None
+
+
+async def test_what_one_owner_calls_a_task_means_nothing_to_another(store: TaskStore) -> None:
+    await write(store, creation("t1", alias="mine"), creation("t2", scope=BOB, alias="mine"))
+    assert await store.find_alias(ALICE, "mine") == "t1"
+    assert await store.find_alias(BOB, "mine") == "t2"
+    assert await store.find_alias(Scope("elsewhere", ALICE.owner), "mine") is None
+
+
+async def test_a_new_task_takes_over_a_name_that_was_in_use(store: TaskStore) -> None:
+    await write(store, creation("t1", alias="mine"), creation("t2", alias="mine"))
+    assert await store.find_alias(ALICE, "mine") == "t2"
+
+
+async def test_a_refused_creation_leaves_its_name_alone(store: TaskStore) -> None:
+    await write(store, creation("t1", alias="mine"))
+    await write_together(store, creation("t1", alias="other"))
+    assert await store.find_alias(ALICE, "other") is None
 
 
 async def test_unfinished_tasks_of_every_owner_are_listed_by_id(store: TaskStore) -> None:

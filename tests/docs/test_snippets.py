@@ -90,6 +90,9 @@ class Story:
             "PYTHONUNBUFFERED": "1",
             "no_proxy": "*",
         }
+        # Where a reader is, in a checkout.
+        (folder / "examples").symlink_to(ROOT / "examples")
+        (folder / ".venv").symlink_to(Path(sys.executable).parents[1])
         cleanup.push(self._server)
         self._shell = cleanup.enter_context(self._process(["bash"]))
         # In a terminal curl shows no progress; here, where its output is read, it would.

@@ -54,6 +54,9 @@ class RecordingStore:
     async def find_send(self, key: SendKey, since_ms: int) -> SendRecord | None:
         return await self.inner.find_send(key, since_ms)
 
+    async def find_alias(self, scope: Scope, alias: str) -> str | None:
+        return await self.inner.find_alias(scope, alias)
+
     async def load(self, scope: Scope, task_id: str) -> StoredTask | None:
         return await self.inner.load(scope, task_id)
 

@@ -41,11 +41,17 @@ def app(**settings: object) -> App:
 
 
 async def addresses(client: httpx2.AsyncClient, **headers: str) -> list[str]:
-    """Return the addresses in the card, in order."""
+    """Return the HTTP addresses of 1.0 in the card, in order."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     response = await client.get(PATH, headers=named)
     assert response.status_code == 200, response.text
-    return [item["url"] for item in response.json()["supportedInterfaces"]]
+    return urls_of(response.json())
+
+
+def urls_of(card: Json) -> list[str]:
+    interfaces = card["supportedInterfaces"]
+    ours = [item["url"] for item in interfaces if item["protocolVersion"] == "1.0"]
+    return [url for url in ours if url.startswith("http")]
 
 
 # --- content ------------------------------------------------------------------------------------
@@ -63,9 +69,10 @@ async def test_the_card_is_at_its_well_known_place_for_everybody(http: httpx2.As
 async def test_the_card_has_everything_a_card_must_have(
     http: httpx2.AsyncClient, served: Served
 ) -> None:
-    card: Json = (await http.get(PATH)).json()
+    card: Json = (await http.get(PATH, headers={"A2A-Version": "1.0"})).json()
     skills = card.pop("skills")
     extensions = card["capabilities"].pop("extensions")
+    grpc = served.url.removeprefix("http://")
     assert card == {
         "name": "Stage",
         "description": "Does what a test needs.",
@@ -73,6 +80,12 @@ async def test_the_card_has_everything_a_card_must_have(
         "supportedInterfaces": [
             {"url": f"{served.url}/", "protocolBinding": "JSONRPC", "protocolVersion": "1.0"},
             {"url": served.url, "protocolBinding": "HTTP+JSON", "protocolVersion": "1.0"},
+            {"url": grpc, "protocolBinding": "GRPC", "protocolVersion": "1.0"},
+            {"url": f"{served.url}/", "protocolBinding": "JSONRPC", "protocolVersion": "0.3"},
+            {"url": served.url, "protocolBinding": "HTTP+JSON", "protocolVersion": "0.3"},
+            {"url": grpc, "protocolBinding": "GRPC", "protocolVersion": "0.3"},
+            {"url": f"{served.url}/", "protocolBinding": "JSONRPC", "protocolVersion": "0.2"},
+            {"url": f"{served.url}/", "protocolBinding": "JSONRPC", "protocolVersion": "0.1"},
         ],
         "capabilities": {
             "streaming": True,
@@ -125,6 +138,8 @@ async def test_every_interface_in_the_card_is_what_it_says(http: httpx2.AsyncCli
     answers: list[Json] = []
     sent = message("through the card")
     for interface in card["supportedInterfaces"]:
+        if interface["protocolVersion"] != "1.0" or interface["protocolBinding"] == "GRPC":
+            continue
         async with kinds.pop(interface["protocolBinding"])(interface["url"]) as wire:
             answers.append(await wire.task(sent))
     assert kinds == {}
@@ -328,7 +343,7 @@ async def test_a_mounted_agent_has_its_own_card_under_its_prefix(path: str) -> N
     application = app()
     async with direct(application, root_path="/agents/one") as client:
         card = (await client.get(f"{path}{PATH}")).json()
-        assert [item["url"] for item in card["supportedInterfaces"]] == [
+        assert urls_of(card) == [
             "http://127.0.0.1:8000/agents/one/",
             "http://127.0.0.1:8000/agents/one",
         ]

@@ -43,9 +43,16 @@ async def test_without_a_tenant_it_is_the_default_one(wire: Binding) -> None:
 async def test_the_card_lists_every_tenant_on_every_binding(rest: HttpJson, served: Served) -> None:
     card = (await rest.http.get("/.well-known/agent-card.json")).json()
     assert [
-        (item["protocolBinding"], item.get("tenant")) for item in card["supportedInterfaces"]
-    ] == [(binding, tenant) for tenant in (None, *TENANTS) for binding in ("JSONRPC", "HTTP+JSON")]
-    assert {item["url"].rstrip("/") for item in card["supportedInterfaces"]} == {served.url}
+        (item["protocolBinding"], item.get("tenant"))
+        for item in card["supportedInterfaces"]
+        if item["protocolVersion"] == "1.0"
+    ] == [
+        (binding, tenant)
+        for tenant in (None, *TENANTS)
+        for binding in ("JSONRPC", "HTTP+JSON", "GRPC")
+    ]
+    urls = {item["url"].rstrip("/") for item in card["supportedInterfaces"]}
+    assert urls == {served.url, served.url.removeprefix("http://")}
 
 
 # --- isolation ----------------------------------------------------------------------------------

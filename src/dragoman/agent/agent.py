@@ -16,8 +16,8 @@ from dragoman.agent.context import Context
 from dragoman.agent.modes import TEXT
 from dragoman.agent.skill import CancelHook, Skill
 from dragoman.agent.threads import DEFAULT_THREADS, Threads
+from dragoman.bindings.rest import RESERVED_SEGMENTS
 from dragoman.clock import Clock, SystemClock
-from dragoman.dialects.v1_0.routes import RESERVED_SEGMENTS
 from dragoman.errors import InvalidParamsError, UnsupportedOperationError, UsageError
 from dragoman.model.cards import AgentExtension, AgentProvider, AgentSkill
 from dragoman.model.messages import Message

@@ -6,13 +6,12 @@ is spliced together around bytes that are ready. Ids travel as the JSON they cam
 
 from __future__ import annotations
 
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 import msgspec
 from msgspec import Raw, Struct
 
 from dragoman.bindings.base import require_utf8
-from dragoman.bindings.errors import decode_error, details, spelling_of
 from dragoman.dialects.violations import DECODER_ERRORS, refusal_of
 from dragoman.errors import (
     A2AError,
@@ -22,6 +21,9 @@ from dragoman.errors import (
     InvalidRequestError,
     JSONParseError,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
 
 __all__ = (
     "EVENT_SUFFIX",
@@ -47,6 +49,7 @@ EVENT_SUFFIX: Final = b"}"
 """What follows the event in a frame, see event_prefix."""
 
 _NO_PARAMS: Final = b"{}"
+_VERSION: Final = b'"2.0"'
 _BRACE: Final = ord("{")
 _QUOTE: Final = ord('"')
 _BATCH: Final = "Batches are not supported; send one request at a time"
@@ -70,11 +73,12 @@ class JsonRpcRequest(Struct, frozen=True, gc=False):
 class BadEnvelopeError(DragomanError):
     """A request that cannot be dispatched: answer with this error under this id."""
 
-    def __init__(self, error: A2AError, request_id: bytes = NULL_ID) -> None:
-        """Keep the error, and the id if it could be read."""
+    def __init__(self, error: A2AError, request_id: bytes = NULL_ID, method: str = "") -> None:
+        """Keep the error, and the id and the method if they could be read."""
         super().__init__(error.message)
         self.error = error
         self.id = request_id
+        self.method = method
 
 
 class _Envelope(Struct, frozen=True, gc=False):
@@ -106,20 +110,24 @@ def read_request(body: bytes) -> JsonRpcRequest:
         require_utf8(body)
         envelope = _open(body)
     except msgspec.ValidationError:
-        raise _refusal(body) from None
+        return _reread(body)
     except DECODER_ERRORS as refused:
         raise BadEnvelopeError(refusal_of(refused)) from None
     except JSONParseError as refused:
         raise BadEnvelopeError(refused) from None
     request_id = bytes(envelope.id)
-    if complaint := _complaint_about_id(request_id):
-        raise BadEnvelopeError(InvalidRequestError(complaint))
-    params = bytes(envelope.params)
+    if _complaint_about_id(request_id):
+        return _reread(body)
+    return _request_of(request_id, envelope.method, bytes(envelope.params))
+
+
+def _request_of(request_id: bytes, method: str, params: bytes) -> JsonRpcRequest:
     if params[0] != _BRACE:
         if params != b"null":
-            raise BadEnvelopeError(InvalidParamsError.of("", "expected object"), request_id)
+            error = InvalidParamsError.of("", "expected object")
+            raise BadEnvelopeError(error, request_id, method)
         params = _NO_PARAMS
-    return JsonRpcRequest(request_id, envelope.method, params)
+    return JsonRpcRequest(request_id, method, params)
 
 
 def _complaint_about_id(request_id: bytes) -> str | None:
@@ -131,23 +139,39 @@ def _complaint_about_id(request_id: bytes) -> str | None:
     return _BAD_ID
 
 
-def _refusal(body: bytes) -> BadEnvelopeError:
-    """Find out why a body is not a request."""
+def _reread(body: bytes) -> JsonRpcRequest:
+    """Read a body that is not a request of 1.0: an older one perhaps, or find out what is wrong."""
     try:
         seen = _look(body)
     except msgspec.ValidationError:
-        return BadEnvelopeError(InvalidRequestError(_NOT_AN_OBJECT))
+        raise BadEnvelopeError(InvalidRequestError(_NOT_AN_OBJECT)) from None
     except DECODER_ERRORS as refused:
         # The first decoder gave up before it came to this.
-        return BadEnvelopeError(refusal_of(refused))
+        raise BadEnvelopeError(refusal_of(refused)) from None
     if isinstance(seen, list):
-        return BadEnvelopeError(InvalidRequestError(_BATCH))
+        raise BadEnvelopeError(InvalidRequestError(_BATCH))
+    method = _text(seen.get("method"))
+    # D18: the schemas of 0.1 and early 0.2 let a request have no id and, by default, no version;
+    # their method names have a slash.
+    is_old = "/" in method
     request_id = bytes(seen.get("id", NULL_ID))
-    if complaint := _complaint_about_id(request_id):
-        return BadEnvelopeError(InvalidRequestError(complaint))
-    if bytes(seen.get("jsonrpc", b"")) != b'"2.0"':
-        return BadEnvelopeError(InvalidRequestError(_BAD_VERSION), request_id)
-    return BadEnvelopeError(InvalidRequestError(_BAD_METHOD), request_id)
+    complaint = _complaint_about_id(request_id)
+    if complaint and not (is_old and request_id == NULL_ID):
+        raise BadEnvelopeError(InvalidRequestError(complaint), method=method)
+    version = bytes(seen.get("jsonrpc", _VERSION if is_old else b""))
+    if version != _VERSION:
+        raise BadEnvelopeError(InvalidRequestError(_BAD_VERSION), request_id, method)
+    if not method:
+        raise BadEnvelopeError(InvalidRequestError(_BAD_METHOD), request_id)
+    return _request_of(request_id, method, bytes(seen.get("params", _NO_PARAMS)))
+
+
+def _text(value: Raw | None) -> str:
+    """Return the text that a piece of JSON is; "" if it is something else."""
+    try:
+        return msgspec.json.decode(value, type=str) if value is not None else ""
+    except DECODER_ERRORS:
+        return ""
 
 
 def result(request_id: bytes, value: bytes) -> bytes:
@@ -160,14 +184,9 @@ def event_prefix(request_id: bytes) -> bytes:
     return b'{"jsonrpc":"2.0","id":%b,"result":' % request_id
 
 
-def error(request_id: bytes, problem: A2AError) -> bytes:
-    """Write the error that answers a request (R-9.5-1, R-9.5-2)."""
-    value = {
-        "code": spelling_of(problem).jsonrpc,
-        "message": problem.message,
-        "data": details(problem),
-    }
-    return b'{"jsonrpc":"2.0","id":%b,"error":%b}' % (request_id, _encode(value))
+def error(request_id: bytes, value: bytes) -> bytes:
+    """Write the error that answers a request around an error object that is JSON already."""
+    return b'{"jsonrpc":"2.0","id":%b,"error":%b}' % (request_id, value)
 
 
 # --- the client's side --------------------------------------------------------------------------
@@ -182,26 +201,17 @@ def request(request_id: bytes, method: str, params: bytes) -> bytes:
     )
 
 
-def read_response(body: bytes) -> bytes:
+def read_response(body: bytes, decode_error: Callable[[Mapping[str, object]], A2AError]) -> bytes:
     """Return the result of a response, as JSON.
 
     Raises:
-        A2AError: the response is an error (its class follows from reason and code), or is none.
+        A2AError: the response is an error, which ``decode_error`` has read, or it is no response.
     """
     try:
         response = _open_response(body)
     except DECODER_ERRORS:
         raise InvalidAgentResponseError(_BAD_ANSWER) from None
     if response.error is not None:
-        raise _error_of(response.error)
+        raise decode_error(response.error)
     # Q-12: peers may answer Delete with null, or leave the result out.
     return bytes(response.result)
-
-
-def _error_of(found: dict[str, object]) -> A2AError:
-    code, message = found.get("code"), found.get("message")
-    return decode_error(
-        message if isinstance(message, str) else "",
-        found.get("data"),
-        code=code if isinstance(code, int) else None,
-    )

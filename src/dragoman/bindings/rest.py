@@ -14,21 +14,40 @@ import msgspec
 from msgspec import Raw, Struct
 
 from dragoman.bindings.base import require_utf8
-from dragoman.bindings.errors import MethodNotAllowedError, details, spelling_of
-from dragoman.dialects.v1_0.routes import RESERVED_SEGMENTS, ROUTES
+from dragoman.dialects.base import Reading
 from dragoman.dialects.violations import DECODER_ERRORS, refusal_of
-from dragoman.errors import InvalidParamsError, InvalidRequestError, MethodNotFoundError
+from dragoman.errors import (
+    InvalidParamsError,
+    InvalidRequestError,
+    MethodNotAllowedError,
+    MethodNotFoundError,
+)
 from dragoman.model.operations import Operation
 
 if TYPE_CHECKING:
-    from dragoman.dialects.base import Dialect
-    from dragoman.errors import A2AError
-    from dragoman.model.operations import Request
+    from dragoman.dialects.base import RestDialect
 
-__all__ = ("MAX_QUERY_FIELDS", "Match", "MethodNotAllowedError", "error", "match", "read_request")
+__all__ = ("MAX_QUERY_FIELDS", "RESERVED_SEGMENTS", "Match", "Router", "read_request")
 
 MAX_QUERY_FIELDS: Final = 100
 """No request has more than eight; the rest is room for what others add."""
+
+RESERVED_SEGMENTS: Final = frozenset(
+    {
+        "v1",
+        "api",
+        "a2a",
+        "agent",
+        "tasks",
+        "message",
+        "console",
+        "healthz",
+        "readyz",
+        "metrics",
+        ".well-known",
+    }
+)
+"""First segments that are never a tenant: routes of ours begin with them."""
 
 _NOT_UTF8: Final = "The path or query is not percent-encoded UTF-8"
 _LONG_QUERY: Final = f"The query has more than {MAX_QUERY_FIELDS} fields"
@@ -73,44 +92,54 @@ def _parse_segment(text: str) -> _Segment:
     return _Segment(variable=variable, verb=verb)
 
 
-_ROUTES: Final = tuple(
-    _Route(tuple(_parse_segment(part) for part in template.split("/")[1:]), operations)
-    for template, operations in ROUTES.items()
-)
+class Router:
+    """Finds the operation of a path among the routes of one wire form."""
 
+    __slots__ = ("_has_tenants", "_routes")
 
-def match(method: str, path: str) -> Match:
-    """Find the operation for an HTTP method and a path; a slash at its end is accepted.
+    def __init__(
+        self, routes: Mapping[str, Mapping[str, Operation]], *, has_tenants: bool = False
+    ) -> None:
+        """Prepare the templates; with tenants, each also stands behind the name of one."""
+        self._has_tenants = has_tenants
+        self._routes = tuple(
+            _Route(tuple(_parse_segment(part) for part in template.split("/")[1:]), operations)
+            for template, operations in routes.items()
+        )
 
-    The routes without tenant are tried first; a reserved first segment is never a tenant.
+    def match(self, method: str, path: str) -> Match:
+        """Find the operation for an HTTP method and a path; a slash at its end is accepted.
 
-    Raises:
-        MethodNotFoundError: there is no such path.
-        MethodNotAllowedError: there is, but not for this method.
-        InvalidRequestError: the path is not percent-encoded UTF-8.
-    """
-    first, *parts = path.removesuffix("/").split("/")
-    if first or not parts:
-        raise MethodNotFoundError
-    tenant, found = "", _find(parts)
-    if found is None:
-        tenant, found = _unquote(parts[0]), _find(parts[1:])
-        if found is None or not tenant or tenant in RESERVED_SEGMENTS:
+        The routes without tenant are tried first; a reserved first segment is never a tenant.
+
+        Raises:
+            MethodNotFoundError: there is no such path.
+            MethodNotAllowedError: there is, but not for this method.
+            InvalidRequestError: the path is not percent-encoded UTF-8.
+        """
+        first, *parts = path.removesuffix("/").split("/")
+        if first or not parts:
             raise MethodNotFoundError
-    route, fields = found
-    operation = route.operations.get(method)
-    if operation is None:
-        raise MethodNotAllowedError(tuple(route.operations))
-    return Match(operation, method, tenant, fields)
+        tenant, found = "", self._find(parts)
+        if found is None and self._has_tenants:
+            tenant, found = _unquote(parts[0]), self._find(parts[1:])
+            if not tenant or tenant in RESERVED_SEGMENTS:
+                found = None
+        if found is None:
+            raise MethodNotFoundError
+        route, fields = found
+        operation = route.operations.get(method)
+        if operation is None:
+            raise MethodNotAllowedError(tuple(route.operations))
+        return Match(operation, method, tenant, fields)
 
-
-def _find(parts: list[str]) -> tuple[_Route, dict[str, str]] | None:
-    for route in _ROUTES:
-        if len(route.segments) == len(parts):
-            fields = _fields_of(route.segments, parts)
-            if fields is not None:
-                return route, fields
-    return None
+    def _find(self, parts: list[str]) -> tuple[_Route, dict[str, str]] | None:
+        for route in self._routes:
+            if len(route.segments) == len(parts):
+                fields = _fields_of(route.segments, parts)
+                if fields is not None:
+                    return route, fields
+        return None
 
 
 def _fields_of(segments: tuple[_Segment, ...], parts: list[str]) -> dict[str, str] | None:
@@ -134,7 +163,7 @@ def _unquote(part: str) -> str:
         raise InvalidRequestError(_NOT_UTF8) from None
 
 
-def read_request(match: Match, query: str, body: bytes, dialect: Dialect) -> Request:
+def read_request(match: Match, query: str, body: bytes, dialect: RestDialect) -> Reading:
     """Read the request of a matched route: POST from its body, the others from the query.
 
     An id in the path rules over one in the body. The tenant may be in the path, the body or the
@@ -147,15 +176,18 @@ def read_request(match: Match, query: str, body: bytes, dialect: Dialect) -> Req
     if match.verb == "POST":
         require_utf8(body)
         params = _with_fields(body, match.fields) if match.fields else body
-        request = dialect.decode_request(match.operation, params or b"{}")
+        reading = dialect.decode_request(match.operation, params or b"{}")
     else:
-        request = dialect.decode_query(match.operation, options | match.fields)
+        fields = options | match.fields
+        reading = Reading(dialect.decode_query(match.operation, fields), dialect)
+    request = reading.request
     tenants = {match.tenant, request.tenant, options.get("tenant", "")} - {""}
     if len(tenants) > 1:
         raise InvalidParamsError.of("tenant", "differs between path, query and body")
     if tenants and not request.tenant:
-        return msgspec.structs.replace(request, tenant=tenants.pop())
-    return request
+        request = msgspec.structs.replace(request, tenant=tenants.pop())
+        return reading._replace(request=request)
+    return reading
 
 
 def _read_query(query: str) -> dict[str, str]:
@@ -180,15 +212,3 @@ def _with_fields(body: bytes, fields: dict[str, str]) -> bytes:
     # The proto's spelling of the one id with two words must not stay beside ours.
     members.pop("task_id", None)
     return _encode(members | {name: Raw(_encode(value)) for name, value in fields.items()})
-
-
-def error(problem: A2AError) -> tuple[int, bytes]:
-    """Write an error: the HTTP status and the body (R-11.6-1, R-11.6-2)."""
-    spelling = spelling_of(problem)
-    value = {
-        "code": spelling.http,
-        "status": spelling.grpc,
-        "message": problem.message,
-        "details": details(problem),
-    }
-    return spelling.http, _encode({"error": value})

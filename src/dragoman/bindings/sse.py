@@ -13,8 +13,9 @@ from msgspec import Struct
 from dragoman.errors import InvalidAgentResponseError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
+    from dragoman.dialects.base import FrameWriter
     from dragoman.model.documents import EventDocument
 
 __all__ = ("HEARTBEAT", "MAX_EVENT_BYTES", "Parser", "SseEvent", "frame", "frames")
@@ -43,18 +44,31 @@ def frame(data: bytes, *, seq: int = 0, event: str = "") -> bytes:
 
 def frames(
     batch: Iterable[EventDocument],
-    encode: Callable[[EventDocument], bytes],
+    writer: FrameWriter,
     *,
     prefix: bytes = b"",
     suffix: bytes = b"",
 ) -> bytes:
-    """Write a batch of events as one body, each within ``prefix`` and ``suffix``."""
+    """Write a batch of events as one body, each within ``prefix`` and ``suffix``.
+
+    What comes after a frame that said it is the last is left out.
+    """
     start, end = b"data: " + prefix, suffix + b"\n\n"
     pieces: list[bytes] = []
     for item in batch:
-        if item.seq:
-            pieces.append(b"id: %d\n" % item.seq)
-        pieces += (start, encode(item), end)
+        lines = writer.write(item)
+        if item.seq and lines:
+            # Of several frames for one event the last one has its number: who has read that far
+            # has read all of it.
+            *before, last = lines
+            for line in before:
+                pieces += (start, line, end)
+            pieces += (b"id: %d\n" % item.seq, start, last, end)
+        else:
+            for line in lines:
+                pieces += (start, line, end)
+        if writer.has_ended:
+            break
     return _without_separators(b"".join(pieces))
 
 

@@ -22,12 +22,17 @@ from dragoman.server.config import Settings, load_settings, read_config_file
 
 if TYPE_CHECKING:
     from dragoman.server.asgi import App
+    from dragoman.server.tls import Tls
 
 __all__ = ("add_parser",)
 
 _OWN: Final[dict[str, object]] = {
     "host": "127.0.0.1",
     "port": 8000,
+    "grpc_port": None,
+    "tls_cert": None,
+    "tls_key": None,
+    "tls_client_ca": None,
     "log_level": "info",
     "log_format": "text",
     "reload": False,
@@ -37,6 +42,9 @@ _OWN: Final[dict[str, object]] = {
 _CONFIG_FILE: Final = "dragoman.toml"
 _SPARE_SECONDS: Final = 5
 """Beyond the grace period, for answers that are still on their way out."""
+
+_GRPC_SPARE_SECONDS: Final = 1
+"""The same for calls of gRPC, which are ended before the connections are."""
 
 _EPILOG: Final = """\
 Every option can also be set in the environment (DRAGOMAN_PORT=9000) or in a TOML file (port = 9000;
@@ -59,7 +67,7 @@ def add_parser(commands: Commands) -> None:
     parser = commands.add_parser(
         "serve",
         help="run an agent",
-        description="Serve an agent over A2A: JSON-RPC and HTTP+JSON on one port.",
+        description="Serve an agent over A2A: JSON-RPC, HTTP+JSON and gRPC on one port.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         argument_default=argparse.SUPPRESS,
@@ -72,6 +80,18 @@ def add_parser(commands: Commands) -> None:
     parser.add_argument("--host", help="address to listen on (default 127.0.0.1)")
     parser.add_argument(
         "--port", type=int, help="port to listen on; 0 picks a free one (default 8000)"
+    )
+    parser.add_argument(
+        "--grpc-port", type=int, metavar="N", help="serve gRPC on a port of its own as well"
+    )
+    parser.add_argument(
+        "--tls-cert", metavar="FILE", help="certificate to show, with its chain (PEM)"
+    )
+    parser.add_argument("--tls-key", metavar="FILE", help="private key of the certificate (PEM)")
+    parser.add_argument(
+        "--tls-client-ca",
+        metavar="FILE",
+        help="serve only callers who show a certificate that one of these has signed (PEM)",
     )
     parser.add_argument(
         "--store",
@@ -115,6 +135,9 @@ def run(options: argparse.Namespace) -> int:
     _check_choice("log_level", own["log_level"], LEVELS)
     _check_choice("log_format", own["log_format"], FORMATS)
     settings = load_settings(given, os.environ, file, known_elsewhere=frozenset(_OWN))
+    _tls(own)
+    if own["grpc_port"] is not None:
+        _check_grpc(str(own["host"]), _port(own["grpc_port"]))
     listener = _listen(str(own["host"]), _port(own["port"]))
     serve = partial(_serve_agent, reference, settings, own)
     with listener:
@@ -146,7 +169,28 @@ def _port(value: object) -> int:
     return port
 
 
-def _listen(host: str, port: int) -> socket.socket:
+def _tls(own: dict[str, object]) -> Tls | None:
+    """Read the files for TLS, None without it."""
+    cert, key, client_ca = own["tls_cert"], own["tls_key"], own["tls_client_ca"]
+    if not (cert or key or client_ca):
+        return None
+    if not (cert and key):
+        raise UsageError("TLS needs both --tls-cert and --tls-key")
+    from dragoman.server.tls import read_tls  # noqa: PLC0415 - ssl is slow to import
+
+    return read_tls(str(cert), str(key), str(client_ca or ""))
+
+
+def _check_grpc(host: str, port: int) -> None:
+    """Tell in one line what would keep gRPC from a port of its own; gRPC itself does not."""
+    from dragoman.server.grpc_server import MISSING, is_installed  # noqa: PLC0415 - only here
+
+    if not is_installed():
+        raise UsageError(MISSING)
+    _listen(host, port, option="--grpc-port").close()
+
+
+def _listen(host: str, port: int, *, option: str = "--port") -> socket.socket:
     """Take the port now, so that a port in use is told before anything else is done."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # The protocol is named, because asyncio sends small frames without delay only if it is.
@@ -158,7 +202,7 @@ def _listen(host: str, port: int) -> socket.socket:
         listener.close()
         raise UsageError(
             f"cannot listen on {host} port {port}: {(error.strerror or str(error)).lower()}; "
-            "stop what uses it or choose another with --port"
+            f"stop what uses it or choose another with {option}"
         ) from None
     listener.set_inheritable(True)
     return listener
@@ -178,7 +222,7 @@ def _serve_agent(
     agent = load_agent(reference)
     app = build_app(agent, settings)
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        code = runner.run(_serve(app, f"{agent.name} {agent.version}", settings, sockets))
+        code = runner.run(_serve(app, f"{agent.name} {agent.version}", settings, own, sockets))
         _leave_threads_behind(code)
         return code
 
@@ -191,17 +235,25 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     return uvloop.new_event_loop
 
 
-async def _serve(app: App, title: str, settings: Settings, sockets: list[socket.socket]) -> int:
+async def _serve(
+    app: App,
+    title: str,
+    settings: Settings,
+    own: dict[str, object],
+    sockets: list[socket.socket],
+) -> int:
     import uvicorn  # noqa: PLC0415 - only this command needs it
 
-    from dragoman.server.one_port import Protocol, Server  # noqa: PLC0415 - imports uvicorn
+    from dragoman.server.one_port import Server, speaking_both  # noqa: PLC0415 - imports uvicorn
 
+    tls = _tls(own)
     # Started here, so that what is wrong with the store is one line and not a failed lifespan.
     await app.runtime.start()
+    targets = await _offer_grpc(app, own, tls, sockets[0])
     _calm_the_collector()
     config = uvicorn.Config(
         app,
-        http=Protocol,
+        http=speaking_both(app.grpc),
         loop="none",
         ws="none",
         lifespan="on",
@@ -212,16 +264,46 @@ async def _serve(app: App, title: str, settings: Settings, sockets: list[socket.
         timeout_graceful_shutdown=round(settings.shutdown_grace_seconds) + _SPARE_SECONDS,
     )
 
+    config.load()
+    # Not by uvicorn's own options, which do not say what ALPN is to offer.
+    config.ssl = tls.context if tls else None
+
     def show_banner() -> None:
-        sys.stdout.write(_banner(title, sockets[0], settings))
+        scheme = "https" if tls else "http"
+        sys.stdout.write(_banner(title, scheme, sockets[0], targets, settings))
         sys.stdout.flush()
+
+    async def wind_down() -> None:
+        await app.runtime.drain()
+        await app.grpc.stop(_GRPC_SPARE_SECONDS)
 
     for number in (signal.SIGINT, signal.SIGTERM):
         # uvicorn raises the signal again when it is done; by then it has been obeyed.
         signal.signal(number, lambda _number, _frame: None)
-    server = Server(config, on_started=show_banner, before_stop=app.runtime.drain)
+    server = Server(config, on_started=show_banner, before_stop=wind_down)
     await server.serve(sockets=sockets)
     return 0
+
+
+async def _offer_grpc(
+    app: App, own: dict[str, object], tls: Tls | None, listener: socket.socket
+) -> str:
+    """Have gRPC served and listed on the card; return what the banner says of it."""
+    from dragoman.server.grpc_server import is_installed  # noqa: PLC0415 - imported by now
+
+    if not is_installed():
+        return "not installed (pip install grpcio protobuf)"
+    shared = _address(listener)
+    if own["grpc_port"] is None:
+        app.offer_grpc()
+        return shared
+    try:
+        port = await app.grpc.listen(str(own["host"]), _port(own["grpc_port"]), tls)
+    except UsageError:
+        await app.runtime.stop()
+        raise
+    app.offer_grpc(port)
+    return f"{shared} and port {port}"
 
 
 def _leave_threads_behind(code: int) -> None:
@@ -229,7 +311,9 @@ def _leave_threads_behind(code: int) -> None:
 
     The store is closed by now, so nothing is lost but what that code was about to do.
     """
-    stuck = [t.name for t in threading.enumerate() if t is not threading.main_thread()]
+    # Python does not wait for daemons, such as the thread that gRPC has.
+    others = (t for t in threading.enumerate() if t is not threading.main_thread())
+    stuck = [t.name for t in others if not t.daemon]
     if stuck:
         logging.getLogger(__name__).warning("threads left behind: %s", ", ".join(stuck))
         logging.shutdown()
@@ -247,17 +331,25 @@ def _calm_the_collector() -> None:
     gc.set_threshold(50_000, 20, 100)
 
 
-def _banner(title: str, listener: socket.socket, settings: Settings) -> str:
+def _address(listener: socket.socket) -> str:
+    """Return an address that can be called from here."""
     host, port = listener.getsockname()[:2]
     if host in ("0.0.0.0", "::"):  # noqa: S104 - compared, not bound
         host = "127.0.0.1"
-    url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+    return f"{f'[{host}]' if ':' in host else host}:{port}"
+
+
+def _banner(
+    title: str, scheme: str, listener: socket.socket, grpc_targets: str, settings: Settings
+) -> str:
+    url = f"{scheme}://{_address(listener)}"
     request = '{"message":{"messageId":"m-1","role":"ROLE_USER","parts":[{"text":"hello"}]}}'
     public = f"  public: {settings.public_url}\n" if settings.public_url else ""
     return (
         f"{title} is served at {url} (store: {settings.store})\n"
         f"{public}"
         f"  card:  {url}/.well-known/agent-card.json\n"
+        f"  gRPC:  {grpc_targets}\n"
         f"  try:   curl {url}/message:send -H 'Content-Type: application/a2a+json' "
         f"-H 'A2A-Version: 1.0' -d '{request}'\n"
         "  stop:  Ctrl-C\n"

@@ -1,22 +1,42 @@
-"""The Dialect port: what one wire form of A2A calls things, reads and writes."""
+"""The Dialect ports: what one wire form of A2A calls things, reads and writes.
+
+A wire form that travels in JSON-RPC is an ``RpcDialect``, one that travels in HTTP+JSON a
+``RestDialect``; 1.0 and the JSON of 0.3 are both. The first half of each port serves (reads
+requests, writes answers), the second half calls.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 from dragoman.model.cards import AgentCard
 from dragoman.model.documents import TaskDocument, TaskPage
 from dragoman.model.messages import Message
-from dragoman.model.operations import Empty, ListTaskPushNotificationConfigsResponse
+from dragoman.model.operations import (
+    Empty,
+    ListTaskPushNotificationConfigsResponse,
+    ListTasksResponse,
+)
 from dragoman.model.push import TaskPushNotificationConfig
+from dragoman.model.tasks import Task
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from dragoman.errors import A2AError
     from dragoman.model.documents import EventDocument
+    from dragoman.model.events import StreamResponse
     from dragoman.model.operations import Operation, Request
 
-__all__ = ("Dialect", "Result")
+__all__ = (
+    "Dialect",
+    "FrameWriter",
+    "Reading",
+    "Received",
+    "RestDialect",
+    "Result",
+    "RpcDialect",
+)
 
 Result: TypeAlias = (
     TaskDocument
@@ -27,42 +47,132 @@ Result: TypeAlias = (
     | Empty
     | AgentCard
 )
-"""What a unary operation answers."""
+"""What a unary operation answers, as a server has it."""
+
+Received: TypeAlias = (
+    Task
+    | Message
+    | ListTasksResponse
+    | TaskPushNotificationConfig
+    | ListTaskPushNotificationConfigsResponse
+    | Empty
+    | AgentCard
+)
+"""What a unary operation answered, as a client gets it."""
+
+
+class Reading(NamedTuple):
+    """A request that was read.
+
+    Attributes:
+        answer: the dialect to answer in: the reader itself, or a variant of it that repeats
+            the peer's habits (the id it calls a task by, ``type`` beside ``kind``).
+        alias: the task id that the client made up (0.1), "" in all other versions.
+    """
+
+    request: Request
+    answer: Dialect
+    alias: str = ""
+
+
+class FrameWriter(Protocol):
+    """Writes the events of one stream, in their order."""
+
+    @property
+    def has_ended(self) -> bool:
+        """Tell whether a frame has said that it is the last (``final``); then the stream ends."""
+        ...
+
+    def write(self, event: EventDocument) -> tuple[bytes, ...]:
+        """Return the frames of an event, one line of JSON each; there may be none, or several."""
+        ...
 
 
 class Dialect(Protocol):
     """One wire form. Pure: the same input gives the same output, and nothing is kept.
 
     Decoders raise ``JSONParseError`` or ``InvalidParamsError`` for whatever a peer may send, and
-    nothing else. What they accept has been checked against the model. They do not look up tasks,
-    know the caller or check capabilities. Encoders take what the model allows and do not fail.
+    nothing else. What they accept has been checked against the model, but for one thing: where a
+    peer may leave out ``messageId`` it is "", and the server makes one up. They do not look up
+    tasks, know the caller or check capabilities. Encoders take what the model allows and do not
+    fail; what a form cannot carry is listed in ``dragoman.dialects.losses``.
     """
 
     @property
     def name(self) -> str:
-        """Return the version, such as ``1.0``; it is stored as a task's origin dialect."""
+        """Return the name of the form, such as ``1.0``; it is stored as a task's origin."""
         ...
 
-    def operation(self, method: str) -> Operation | None:
-        """Return the operation of a JSON-RPC method name, None if this version has none such."""
+    @property
+    def has_final(self) -> bool:
+        """Tell whether the last frame of a stream says so.
+
+        Where it does, a stream ends wherever the task stops, and following a task that has ended
+        shows it; 1.0 has streams that outlast a pause, and refuses to follow what has ended.
+        """
         ...
 
-    def decode_request(self, operation: Operation, params: bytes) -> Request:
+    @property
+    def has_messages(self) -> bool:
+        """Tell whether a send may be answered by a message without a task."""
+        ...
+
+    def decode_request(self, operation: Operation, params: bytes) -> Reading:
         """Read a request from a JSON object."""
-        ...
-
-    def decode_query(self, operation: Operation, fields: Mapping[str, str]) -> Request:
-        """Read a request from texts by JSON name (query and path); unknown names are ignored."""
         ...
 
     def encode_result(self, operation: Operation, result: Result) -> bytes:
         """Write the answer of a unary operation."""
         ...
 
-    def encode_event(self, event: EventDocument) -> bytes:
-        """Write one frame of a stream, on one line."""
+    def frame_writer(self) -> FrameWriter:
+        """Return what writes the events of one stream."""
         ...
 
-    def encode_card(self, card: AgentCard) -> bytes:
-        """Write an agent card."""
+    def encode_request(self, operation: Operation, request: Request) -> bytes:
+        """Write a request as a JSON object."""
+        ...
+
+    def decode_result(self, operation: Operation, data: bytes) -> Received:
+        """Read the answer of a unary operation."""
+        ...
+
+    def decode_event(self, data: bytes) -> StreamResponse:
+        """Read one frame of a stream."""
+        ...
+
+
+class RpcDialect(Dialect, Protocol):
+    """A wire form that travels in JSON-RPC."""
+
+    def operation(self, method: str) -> Operation | None:
+        """Return the operation of a method name, None if this version has none such."""
+        ...
+
+    def method(self, operation: Operation) -> str | None:
+        """Return the method name of an operation, None if this version has none."""
+        ...
+
+    def encode_error(self, problem: A2AError) -> bytes:
+        """Write the ``error`` member of a response."""
+        ...
+
+    def decode_error(self, error: Mapping[str, object]) -> A2AError:
+        """Read the ``error`` member of a response; whatever it is, an error comes of it."""
+        ...
+
+
+class RestDialect(Dialect, Protocol):
+    """A wire form that travels in HTTP+JSON."""
+
+    def decode_query(self, operation: Operation, fields: Mapping[str, str]) -> Request:
+        """Read a request from texts by JSON name (query and path); unknown names are ignored."""
+        ...
+
+    def encode_http_error(self, problem: A2AError) -> tuple[int, bytes]:
+        """Write an error: the HTTP status and the body."""
+        ...
+
+    def decode_http_error(self, status: int, body: bytes) -> A2AError:
+        """Read an error; whatever the body is, an error comes of it."""
         ...

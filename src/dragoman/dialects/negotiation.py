@@ -1,8 +1,9 @@
 """Choosing the protocol version of a request.
 
-A version is the pair Major.Minor (R-3.6-1), compared as two numbers, never as text. By the time one
-is chosen the method name or route has already said which family the request belongs to, so the rows
-D1 and D3 to D5 of the 0.x reference (section 6.1) are all that is left to decide here.
+A version is the pair Major.Minor (R-3.6-1), compared as two numbers, never as text. Method names,
+paths and gRPC services already say whether a request belongs to 1.0 or to the versions before it,
+so the version a request states can only agree with that, be a known mistake, or be refused: rows
+D1 to D5 of the 0.x reference (section 6.1).
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Final, NamedTuple
 
 from dragoman.errors import VersionNotSupportedError
 
-__all__ = ("SERVED", "UNSTATED", "Version", "choose", "parse_version")
+__all__ = ("OLD", "SERVED", "V0_1", "V1_0", "Version", "check_version", "parse_version")
 
 
 class Version(NamedTuple):
@@ -26,17 +27,16 @@ class Version(NamedTuple):
 
 
 V1_0: Final = Version(1, 0)
-V0_3: Final = Version(0, 3)
-V0_2: Final = Version(0, 2)
+V0_1: Final = Version(0, 1)
+_V0_3: Final = Version(0, 3)
 
-SERVED: Final = (V1_0,)
+SERVED: Final = (V1_0, _V0_3, Version(0, 2), V0_1)
 """The versions with a dialect, newest first."""
 
-UNSTATED: Final = V0_3
-"""R-3.6.2-3: what an empty or absent version value means, to the letter."""
+OLD: Final = SERVED[1:]
+"""Those before 1.0."""
 
-# D3 and D4: the specification's own 1.0 examples carry the header of 0.3, and 0.2 is read as 0.3.
-_MEANT: Final = {V0_3: V1_0, V0_2: V1_0}
+_NEW: Final = (V1_0,)
 
 # Four digits are plenty for a version and keep the numbers small.
 _PATTERN: Final = re.compile(r"\s*(\d{1,4})\.(\d{1,4})(?:\.\d{1,9})?\s*", re.ASCII)
@@ -51,28 +51,33 @@ def parse_version(text: str) -> Version | None:
     return Version(int(match[1]), int(match[2])) if match else None
 
 
-def choose(requested: str | None, *, is_strict: bool, served: tuple[Version, ...] = SERVED) -> str:
-    """Return the version in which to answer a request for a 1.0 method or route.
+def check_version(requested: str | None, *, is_old: bool, is_strict: bool) -> Version | None:
+    """Return the version a request states, None where it states none that can be read.
 
     Args:
         requested: the A2A-Version of the request; None or "" when it has none.
+        is_old: the method, path or service is one of the versions before 1.0.
         is_strict: follow the letter of the text, instead of trusting the method name where the
             version is missing, unreadable or known to be sent by mistake.
-        served: the versions on offer, preferred one first.
 
     Raises:
         VersionNotSupportedError: the version is not served (R-3.2.6-4); it lists what is.
     """
-    version = parse_version(requested) if requested else UNSTATED
-    if version in served:
-        return str(version)
-    if not is_strict:
-        if version is None or not requested:
-            return str(served[0])
-        meant = _MEANT.get(version)
-        if meant in served:
-            return str(meant)
-    raise VersionNotSupportedError(
-        str(version) if version else (requested or "")[:_MAX_ECHO],
-        tuple(str(offer) for offer in served),
+    stated = parse_version(requested) if requested else None
+    if is_strict:
+        # R-3.6.2-3: an empty or absent version means 0.3, to the letter.
+        meant = stated if requested else _V0_3
+        served = OLD if is_old else _NEW
+        if meant not in served:
+            raise _refusal(requested or str(_V0_3), stated, served)
+    elif stated is not None and stated not in SERVED:
+        raise _refusal(requested or "", stated, SERVED)
+    return stated
+
+
+def _refusal(
+    requested: str, stated: Version | None, served: tuple[Version, ...]
+) -> VersionNotSupportedError:
+    return VersionNotSupportedError(
+        str(stated) if stated else requested[:_MAX_ECHO], tuple(str(offer) for offer in served)
     )

@@ -39,15 +39,18 @@ from dragoman.engine.effects import (
 from dragoman.engine.states import BEGINNING, is_legal
 from dragoman.errors import (
     InvalidAgentResponseError,
+    TaskEndedError,
     TaskNotCancelableError,
-    UnsupportedOperationError,
 )
 from dragoman.model.events import TaskArtifactUpdateEvent, TaskStatusUpdateEvent
 from dragoman.model.messages import Message
 from dragoman.model.tasks import TaskState, TaskStatus
 from dragoman.model.timestamps import format_timestamp
 
-__all__ = ("Decision", "Standing", "decide")
+__all__ = ("NO_MORE_MESSAGES", "Decision", "Standing", "decide")
+
+NO_MORE_MESSAGES: Final = "and takes no more messages; start a new task in the same context instead"
+"""What to tell who sends a message to a task that has ended."""
 
 
 class Standing(Struct, frozen=True, kw_only=True, gc=False):
@@ -121,11 +124,7 @@ def _deliver(standing: Standing, command: Deliver, now_ms: int) -> Decision:
     if state is None or state.is_terminal:
         # R-3.1.1-2, R-T.lot-1: what has ended does not start again.
         name = "no state" if state is None else state.value
-        raise UnsupportedOperationError(
-            f"The task has ended ({name}) and takes no more messages; "
-            "start a new task in the same context instead",
-            metadata={"taskId": standing.task_id, "state": name},
-        )
+        raise TaskEndedError(standing.task_id, name, NO_MORE_MESSAGES)
     if state.is_interrupted:
         moved, append = _move(standing, TaskState.WORKING, now_ms)
         return moved, (Record(command.message), append, ResumeTurn(command.message))

@@ -118,7 +118,7 @@ class EventDocument:
         self.seq = seq
         self.json = json
         self._value: StreamResponse | None = None
-        self._spellings: dict[str, bytes] | None = None
+        self._spellings: dict[str, tuple[bytes, ...]] | None = None
 
     @property
     def value(self) -> StreamResponse:
@@ -127,8 +127,10 @@ class EventDocument:
             self._value = _decode_stream_response(self.json)
         return self._value
 
-    def spelled(self, form: str, spell: Callable[[EventDocument], bytes]) -> bytes:
-        """Return the frame in the named form, spelling it on first use."""
+    def spelled(
+        self, form: str, spell: Callable[[EventDocument], tuple[bytes, ...]]
+    ) -> tuple[bytes, ...]:
+        """Return the frame as the named form has it, one or several; spelled on first use."""
         if self._spellings is None:
             self._spellings = {}
         spelling = self._spellings.get(form)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from urllib.parse import urlsplit
 
-__all__ = ("base_url",)
+__all__ = ("base_url", "grpc_address")
 
 _HOST = re.compile(r"[A-Za-z0-9._~\-]+(:\d{1,5})?|\[[0-9A-Fa-f:.]+\](:\d{1,5})?", re.ASCII)
 _PATH = re.compile(r"(/[A-Za-z0-9._~%\-]+)*", re.ASCII)
@@ -41,6 +42,14 @@ def base_url(
     if scheme not in ("http", "https"):
         scheme = "http"
     return f"{scheme}://{host}{prefix}".rstrip("/")
+
+
+def grpc_address(base: str, port: int) -> str:
+    """Return ``host:port`` for gRPC (Q-10), beside the base URL; port 0 is the port of the URL."""
+    url = urlsplit(base)
+    host = url.hostname or "localhost"
+    default = 443 if url.scheme == "https" else 80
+    return f"{f'[{host}]' if ':' in host else host}:{port or url.port or default}"
 
 
 def _listening_at(server: tuple[str, int | None] | None) -> str:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from email.utils import formatdate, parsedate_to_datetime
-from functools import lru_cache
-from typing import Final, Protocol
+from functools import lru_cache, reduce
+from typing import Final, Protocol, cast
 
+import msgspec
 from msgspec import Struct
 
-from dragoman.dialects.v1_0.codec import V1_0_DIALECT
+from dragoman.dialects.negotiation import OLD, V0_1, V1_0, Version
+from dragoman.dialects.v0_1.card import encode_card as encode_card_0_1
+from dragoman.dialects.v0_3.card import encode_card as encode_card_0_3
+from dragoman.dialects.v1_0.card import encode_card as encode_card_1_0
 from dragoman.errors import UsageError
 from dragoman.model.base import JsonObject
 from dragoman.model.cards import (
@@ -21,6 +25,7 @@ from dragoman.model.cards import (
     AgentProvider,
     AgentSkill,
 )
+from dragoman.server.addresses import grpc_address
 
 __all__ = ("CardDesk", "CardFile", "Describes", "capabilities_of", "is_fresh")
 
@@ -139,7 +144,7 @@ class CardDesk:
     """Hands out the card."""
 
     def __init__(self, agent: Describes, started_ms: int) -> None:
-        """Check what will be published.
+        """Check what will be published. Without ``grpc_port`` gRPC is not offered.
 
         Raises:
             UsageError: the agent lacks something a card must have (Q-20).
@@ -152,6 +157,12 @@ class CardDesk:
         self._capabilities = capabilities_of(agent)
         self._last_modified = formatdate(started_ms / 1000, usegmt=True)
         self._file = lru_cache(maxsize=_BASES)(self._make)
+        self._grpc_port: int | None = None
+
+    def offer_grpc(self, port: int) -> None:
+        """List gRPC among the interfaces: on this port, or with 0 on the port of HTTP."""
+        self._grpc_port = port
+        self._file.cache_clear()
 
     def card(self, base_url: str) -> AgentCard:
         """Return the card of the agent as reached under ``base_url``."""
@@ -159,7 +170,7 @@ class CardDesk:
         return AgentCard(
             name=agent.name,
             description=agent.description or agent.name,
-            supported_interfaces=_interfaces(base_url.rstrip("/"), agent.tenants),
+            supported_interfaces=self._interfaces(base_url.rstrip("/")),
             provider=agent.provider,
             version=agent.version,
             documentation_url=agent.documentation_url,
@@ -170,24 +181,71 @@ class CardDesk:
             icon_url=agent.icon_url,
         )
 
-    def file(self, base_url: str) -> CardFile:
-        """Return the card as bytes."""
-        return self._file(base_url)
+    def _interfaces(self, base: str) -> tuple[AgentInterface, ...]:
+        urls = {"JSONRPC": f"{base}/", "HTTP+JSON": base}
+        if self._grpc_port is not None:
+            urls["GRPC"] = grpc_address(base, self._grpc_port)
+        return tuple(
+            AgentInterface(
+                url=urls[binding], protocol_binding=binding, tenant=tenant, protocol_version=version
+            )
+            for version, bindings in _INTERFACES
+            # 0.x reference, 5.2: readers of the older versions know no tenants.
+            for tenant in (("", *self._agent.tenants) if version == "1.0" else ("",))
+            for binding in bindings
+            if binding in urls
+        )
 
-    def _make(self, base_url: str) -> CardFile:
-        body = V1_0_DIALECT.encode_card(self.card(base_url))
+    def file(self, base_url: str, version: Version | None = None) -> CardFile:
+        """Return the card as bytes: as a version has it, or one that readers of all can read."""
+        return self._file(base_url, version)
+
+    def _make(self, base_url: str, version: Version | None) -> CardFile:
+        body = _encode(self.card(base_url), version)
         # R-8.6.1-2: an ETag from a hash of the content.
         etag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
         return CardFile(body, etag, self._last_modified)
 
 
-def _interfaces(base: str, tenants: Sequence[str]) -> tuple[AgentInterface, ...]:
-    """R-8.3.1-1: every combination, the preferred one first."""
-    return tuple(
-        AgentInterface(url=url, protocol_binding=binding, tenant=tenant, protocol_version="1.0")
-        for tenant in ("", *tenants)
-        for url, binding in ((f"{base}/", "JSONRPC"), (base, "HTTP+JSON"))
-    )
+_INTERFACES: Final = (
+    ("1.0", ("JSONRPC", "HTTP+JSON", "GRPC")),
+    ("0.3", ("JSONRPC", "HTTP+JSON", "GRPC")),
+    ("0.2", ("JSONRPC",)),
+    ("0.1", ("JSONRPC",)),
+)
+"""R-8.3.1-1: what is served, the preferred first."""
+
+
+def _encode(card: AgentCard, version: Version | None) -> bytes:
+    if version == V1_0:
+        return encode_card_1_0(card)
+    if version == V0_1:
+        return encode_card_0_1(card)
+    if version in OLD:
+        return encode_card_0_3(card)
+    # A signature covers one form of the card and no other.
+    if card.signatures:
+        return encode_card_1_0(card)
+    forms = (encode_card_1_0(card), encode_card_0_3(card), encode_card_0_1(card))
+    merged: object = reduce(_merge, (msgspec.json.decode(form) for form in forms))
+    return msgspec.json.encode(merged)
+
+
+def _merge(first: object, second: object) -> object:
+    """Return what readers of either document can read; where both name a thing, the first counts.
+
+    The forms of the card describe the same agent, so arrays of the same length hold the same
+    things in the same order.
+    """
+    if isinstance(first, dict) and isinstance(second, dict):
+        ours, theirs = cast("JsonObject", first), cast("JsonObject", second)
+        both = {name: _merge(ours[name], theirs[name]) for name in ours if name in theirs}
+        return theirs | ours | both
+    if isinstance(first, list) and isinstance(second, list):
+        items, others = cast("list[object]", first), cast("list[object]", second)
+        if len(items) == len(others):
+            return [_merge(item, other) for item, other in zip(items, others, strict=True)]
+    return cast("object", first)
 
 
 def is_fresh(file: CardFile, if_none_match: str | None, if_modified_since: str | None) -> bool:

@@ -23,11 +23,15 @@ _ELSEWHERE: Final = frozenset(
     {
         "DRAGOMAN_CONFIG",
         "DRAGOMAN_CRASH_SEED",
+        "DRAGOMAN_GRPC_PORT",
         "DRAGOMAN_HOST",
         "DRAGOMAN_LOG_FORMAT",
         "DRAGOMAN_LOG_LEVEL",
         "DRAGOMAN_PORT",
         "DRAGOMAN_SOAK",
+        "DRAGOMAN_TLS_CERT",
+        "DRAGOMAN_TLS_CLIENT_CA",
+        "DRAGOMAN_TLS_KEY",
     }
 )
 

@@ -6,24 +6,25 @@ The same for all bindings.
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Final, cast
 
 from msgspec import Struct
 
 from dragoman.bindings import rest
 from dragoman.bindings.rest import Match
-from dragoman.dialects.base import Dialect, Result
-from dragoman.dialects.negotiation import choose
+from dragoman.dialects.base import Dialect, Reading, Result, RpcDialect
+from dragoman.dialects.negotiation import check_version
 from dragoman.dialects.v1_0.codec import V1_0_DIALECT
-from dragoman.errors import (
-    A2AError,
-    InternalError,
-    MethodNotFoundError,
-    StoreError,
-    UnavailableError,
+from dragoman.errors import A2AError, InternalError, StoreError, UnavailableError
+from dragoman.model.operations import (
+    CancelTaskRequest,
+    GetTaskRequest,
+    Operation,
+    Request,
+    SubscribeToTaskRequest,
 )
-from dragoman.model.operations import Operation, Request
+from dragoman.server import languages
 from dragoman.server.exchange import Exchange, Header
 from dragoman.server.gate import Gate
 from dragoman.server.local import LocalService
@@ -35,6 +36,10 @@ __all__ = ("Answer", "Dispatcher")
 _logger = logging.getLogger(__name__)
 
 _STREAMING: Final = frozenset({Operation.SEND_STREAMING_MESSAGE, Operation.SUBSCRIBE_TO_TASK})
+
+_SENDS: Final = frozenset({Operation.SEND_MESSAGE, Operation.SEND_STREAMING_MESSAGE})
+
+_VERSION: Final = (b"a2a-version", "A2A-Version")
 
 _MAX_CURSOR_DIGITS: Final = 18
 
@@ -56,22 +61,57 @@ class Dispatcher:
         self._gate = gate
         self._is_strict = is_strict
 
+    def voice_of(self, exchange: Exchange, method: str) -> RpcDialect:
+        """Return the dialect in which to refuse a request for this method."""
+        version = exchange.parameter(*_VERSION)
+        return languages.voice_of(method, version, is_strict=self._is_strict)
+
     async def serve_method(self, exchange: Exchange, method: str, params: bytes) -> Answer:
         """Perform a JSON-RPC method."""
-        operation = V1_0_DIALECT.operation(method)
-        if operation is None:
-            raise MethodNotFoundError(f"There is no method {method[:100]!r}")
-        dialect = self._dialect(exchange)
-        extensions = self._gate.activate(operation, exchange.headers.get(b"a2a-extensions"))
-        request = dialect.decode_request(operation, params)
-        return await self._perform(exchange, dialect, operation, request, extensions)
+        version = exchange.parameter(*_VERSION)
+        dialect, operation, is_shared = languages.find_method(
+            method, version, is_strict=self._is_strict
+        )
+        if is_shared:
+            if not self._is_strict and _wants_stream(exchange, params):
+                operation = Operation.SUBSCRIBE_TO_TASK
+            named = _task_id(dialect.decode_request(operation, params).request)
+            dialect = languages.dialect_of_origin(await self._origin(named))
+        extensions = self._activate(dialect, operation, exchange.headers)
+        reading = dialect.decode_request(operation, params)
+        return await self._perform(operation, reading, extensions, exchange.headers)
 
     async def serve_route(self, exchange: Exchange, match: Match, body: bytes) -> Answer:
-        """Perform an HTTP+JSON route."""
-        dialect = self._dialect(exchange)
-        extensions = self._gate.activate(match.operation, exchange.headers.get(b"a2a-extensions"))
-        request = rest.read_request(match, exchange.query, body, dialect)
-        return await self._perform(exchange, dialect, match.operation, request, extensions)
+        """Perform an HTTP+JSON route of 1.0."""
+        version = exchange.parameter(*_VERSION)
+        if version != "1.0":
+            check_version(version, is_old=False, is_strict=self._is_strict)
+        extensions = self._activate(V1_0_DIALECT, match.operation, exchange.headers)
+        reading = rest.read_request(match, exchange.query, body, V1_0_DIALECT)
+        return await self._perform(match.operation, reading, extensions, exchange.headers)
+
+    async def serve_old_route(self, exchange: Exchange, match: Match, body: bytes) -> Answer:
+        """Perform an HTTP+JSON route of 0.3, in the shape of JSON that the client uses."""
+        check_version(exchange.parameter(*_VERSION), is_old=True, is_strict=self._is_strict)
+        if match.operation in _SENDS:
+            dialect = languages.rest_shape(body)
+        else:
+            named = match.fields.get("id" if "taskId" not in match.fields else "taskId", "")
+            dialect = languages.shape_of_origin(await self._origin(named))
+        extensions = self._activate(dialect, match.operation, exchange.headers)
+        reading = rest.read_request(match, exchange.query, body, dialect)
+        return await self._perform(match.operation, reading, extensions, exchange.headers)
+
+    async def serve_rpc(
+        self, dialect: Dialect, operation: Operation, params: bytes, metadata: Mapping[bytes, str]
+    ) -> Answer:
+        """Perform a gRPC method; ``dialect`` is the one of its service."""
+        check_version(
+            metadata.get(b"a2a-version"), is_old=dialect.has_final, is_strict=self._is_strict
+        )
+        extensions = self._activate(dialect, operation, metadata)
+        reading = dialect.decode_request(operation, params)
+        return await self._perform(operation, reading, extensions, metadata)
 
     def explain(self, problem: Exception) -> A2AError:
         """Return what to tell the peer; what is our own fault is logged and gets an id to quote."""
@@ -86,36 +126,68 @@ class Dispatcher:
             f"Internal error. Error id: {error_id}", metadata={"errorId": error_id}
         )
 
-    def _dialect(self, exchange: Exchange) -> Dialect:
-        requested = exchange.parameter(b"a2a-version", "A2A-Version")
-        if requested != "1.0":
-            choose(requested, is_strict=self._is_strict)
-        return V1_0_DIALECT
+    def _activate(
+        self, dialect: Dialect, operation: Operation, headers: Mapping[bytes, str]
+    ) -> tuple[str, ...]:
+        requested = headers.get(b"a2a-extensions")
+        if dialect.has_final:
+            # 0.x reference, 4.7: the older name of the header, or both.
+            named = (requested, headers.get(b"x-a2a-extensions"))
+            requested = ",".join(name for name in named if name)
+        return self._gate.activate(operation, requested)
+
+    async def _origin(self, task_id: str) -> str:
+        """Return the name of the dialect in which a task was begun, "" if it is not known."""
+        if not task_id:
+            return ""
+        service = self._runtime.started or await self._runtime.service()
+        return await service.origin_of(task_id, Call())
 
     async def _perform(
         self,
-        exchange: Exchange,
-        dialect: Dialect,
         operation: Operation,
-        request: Request,
+        reading: Reading,
         extensions: tuple[str, ...],
+        headers: Mapping[bytes, str],
     ) -> Answer:
+        request, dialect, alias = reading
+        is_old = dialect.has_final
         call = Call(
             tenant=request.tenant,
             dialect=dialect.name,
             extensions=extensions,
-            cursor=_cursor(exchange.headers.get(b"last-event-id")),
+            # The versions before 1.0 know no cursors: they are shown the task as it is.
+            cursor=None if is_old else _cursor(headers.get(b"last-event-id")),
+            alias=alias,
+            ends_at_stops=is_old,
+            always_task=not dialect.has_messages,
         )
         self._gate.admit(operation, request, call)
         service = self._runtime.started or await self._runtime.service()
-        # R-T.ext-11: the activated extensions are told.
-        headers = ((b"a2a-extensions", ",".join(extensions).encode()),) if extensions else ()
+        echo = _echo(extensions, is_old=is_old) if extensions else ()
         handler = _HANDLERS[operation]
         if operation in _STREAMING:
             events = cast("EventStream", await handler(service, request, call))
-            return Answer(dialect, events=events, headers=headers)
+            return Answer(dialect, events=events, headers=echo)
         result = cast("Result", await handler(service, request, call))
-        return Answer(dialect, dialect.encode_result(operation, result), headers=headers)
+        return Answer(dialect, dialect.encode_result(operation, result), headers=echo)
+
+
+def _echo(extensions: tuple[str, ...], *, is_old: bool) -> tuple[Header, ...]:
+    """R-T.ext-11: the activated extensions are told, under the name the version has for it."""
+    name = b"x-a2a-extensions" if is_old else b"a2a-extensions"
+    return ((name, ",".join(extensions).encode()),)
+
+
+def _wants_stream(exchange: Exchange, params: bytes) -> bool:
+    """Tell the way in which the RxJS agent follows a task: by getting it as a stream (D16)."""
+    return b'"taskId"' in params and "text/event-stream" in exchange.headers.get(b"accept", "")
+
+
+def _task_id(request: Request) -> str:
+    if isinstance(request, GetTaskRequest | CancelTaskRequest | SubscribeToTaskRequest):
+        return request.id
+    return ""
 
 
 def _cursor(value: str | None) -> int | None:

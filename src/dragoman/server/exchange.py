@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any, Final, cast
+from typing import Any, Final, Protocol, cast
 from urllib.parse import parse_qs, quote
 
 from dragoman.model.documents import EventDocument
@@ -21,6 +21,7 @@ __all__ = (
     "Exchange",
     "Header",
     "Receive",
+    "Renders",
     "Scope",
     "Send",
     "StalledError",
@@ -55,6 +56,23 @@ class StalledError(Exception):
 
 class DisconnectedError(Exception):
     """The client is gone; there is nobody to answer."""
+
+
+class Renders(Protocol):
+    """Makes bytes of what a stream has to say."""
+
+    @property
+    def has_ended(self) -> bool:
+        """Tell whether the reader was told that nothing more comes."""
+        ...
+
+    def batch(self, events: tuple[EventDocument, ...]) -> bytes:
+        """Write events that became ready together; none at all is a heartbeat."""
+        ...
+
+    def failure(self, problem: Exception) -> bytes:
+        """Write what has ended the stream."""
+        ...
 
 
 class Exchange:
@@ -148,8 +166,7 @@ class Exchange:
     async def stream(
         self,
         events: EventStream,
-        render: Callable[[tuple[EventDocument, ...]], bytes],
-        render_failure: Callable[[Exception], bytes],
+        renderer: Renders,
         *,
         nursery: Nursery,
         stall_seconds: float,
@@ -162,11 +179,13 @@ class Exchange:
         try:
             try:
                 async for batch in events:
-                    await self._send_within(stall_seconds, _more(render(batch)))
+                    await self._send_within(stall_seconds, _more(renderer.batch(batch)))
+                    if renderer.has_ended:
+                        break
             except StalledError:
                 raise
             except Exception as problem:  # noqa: BLE001 - whatever ends a stream is told its reader
-                await self._send_within(stall_seconds, _more(render_failure(problem)))
+                await self._send_within(stall_seconds, _more(renderer.failure(problem)))
             await self._send_within(stall_seconds, {"type": "http.response.body", "body": b""})
         except StalledError:
             _logger.info("a stream to %s is cut: its reader took nothing for too long", self.peer)

@@ -13,6 +13,7 @@ from dragoman.errors import (
     ExtensionSupportRequiredError,
     InvalidParamsError,
     PushNotificationNotSupportedError,
+    StreamingNotSupportedError,
     UnsupportedOperationError,
 )
 from dragoman.model.cards import AgentCapabilities
@@ -79,7 +80,7 @@ class Gate:
             raise InvalidParamsError.of("tenant", "is not a tenant served here")
         if operation in _STREAMING and not self._capabilities.streaming:
             # R-3.3.4-3
-            raise UnsupportedOperationError("This agent does not stream")
+            raise StreamingNotSupportedError
         if operation in _PUSH and not self._capabilities.push_notifications:
             raise PushNotificationNotSupportedError  # R-3.3.4-2
         if operation is Operation.GET_EXTENDED_AGENT_CARD:

@@ -11,6 +11,7 @@ _WANTED: Final = frozenset(
     {
         b"a2a-version",
         b"a2a-extensions",
+        b"x-a2a-extensions",
         b"accept",
         b"content-length",
         b"content-type",

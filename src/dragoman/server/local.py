@@ -16,9 +16,9 @@ from dragoman.engine.fold import TaskFold
 from dragoman.errors import (
     ExtendedAgentCardNotConfiguredError,
     PushNotificationNotSupportedError,
+    TaskEndedError,
     TaskNotCancelableError,
     TaskNotFoundError,
-    UnsupportedOperationError,
 )
 from dragoman.model.cards import AgentCard
 from dragoman.model.documents import EventDocument, TaskDocument, TaskPage
@@ -158,14 +158,12 @@ class LocalService:
         task = await self._find(_scope(call), request.id)
         if isinstance(task, StoredTask):
             check_is_here(task)
-            if call.cursor is None or not 1 <= call.cursor <= task.seq:
+            has_cursor = call.cursor is not None and 1 <= call.cursor <= task.seq
+            if not has_cursor and not call.ends_at_stops:
                 # R-3.1.6-3.
-                raise UnsupportedOperationError(
-                    f"The task has ended ({task.state.value}); use GetTask to read it",
-                    metadata={"taskId": task.id, "state": task.state.value},
-                )
+                raise TaskEndedError(task.id, task.state.value, "; use GetTask to read it")
             return await self._revisit(task, call.cursor)
-        return await self._follow(task, until_pause=False, cursor=call.cursor)
+        return await self._follow(task, until_pause=call.ends_at_stops, cursor=call.cursor)
 
     async def create_task_push_notification_config(
         self, request: TaskPushNotificationConfig, call: Call
@@ -197,6 +195,14 @@ class LocalService:
         """Refuse: the card promises an extended card, but there is none (R-3.1.11-2)."""
         raise ExtendedAgentCardNotConfiguredError
 
+    async def origin_of(self, task_id: str, call: Call) -> str:
+        """Return the name of the dialect in which a task was begun; "" if there is no such task."""
+        try:
+            task = await self._find(_scope(call), task_id)
+        except TaskNotFoundError:
+            return ""
+        return task.origin_dialect if isinstance(task, StoredTask) else task.record.origin_dialect
+
     async def _find(self, scope: Scope, task_id: str) -> LiveTask | StoredTask:
         """Return a task: live, or from the store when it has ended or is run by another server."""
         live = self._runner.find(scope, task_id)
@@ -204,8 +210,17 @@ class LocalService:
             return live
         stored = await self._store.load(scope, task_id)
         if stored is None:
-            raise TaskNotFoundError(task_id)
+            return await self._find_alias(scope, task_id)
         return self._runner.find(scope, task_id) or stored
+
+    async def _find_alias(self, scope: Scope, alias: str) -> LiveTask | StoredTask:
+        """Return the task that its client calls by this id; any version may ask for it so."""
+        task_id = self._runner.find_alias(scope, alias) or await self._store.find_alias(
+            scope, alias
+        )
+        if task_id is None:
+            raise TaskNotFoundError(alias)
+        return await self._find(scope, task_id)
 
     async def _wait(self, settled: asyncio.Future[None]) -> None:
         """Wait for the end or the pause of a turn, but not for ever."""

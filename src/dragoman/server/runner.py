@@ -76,6 +76,8 @@ class Runner:
         self._turns = Turns(worker, self._slots, clock)
         self._nursery = Nursery()
         self._live: dict[str, LiveTask] = {}
+        # What clients call the tasks whose first write may still be on its way.
+        self._aliases: dict[tuple[Scope, str], str] = {}
         # What has a claim on the grace period beside the turns: direct answers and cleanups.
         self._errands: set[asyncio.Task[None]] = set()
         self._is_draining = False
@@ -89,6 +91,10 @@ class Runner:
         """Return the live task of this id if it belongs to this scope."""
         live = self._live.get(task_id)
         return live if live is not None and live.scope == scope else None
+
+    def find_alias(self, scope: Scope, alias: str) -> str | None:
+        """Return the id of the live task that a client of this scope calls by an id of its own."""
+        return self._aliases.get((scope, alias))
 
     def check(self) -> None:
         """Raise UnavailableError when no new work can be taken on."""
@@ -114,6 +120,8 @@ class Runner:
             send=send,
         )
         self._live[task_id] = live
+        if record.alias:
+            self._aliases[record.scope, record.alias] = task_id
         live.seat = seat = Seat(self._slots)
         seat.claim()
         # Spawned before the first write is scheduled: a turn that ends in its first pass is one
@@ -222,6 +230,8 @@ class Runner:
     def task_ended(self, live: LiveTask) -> None:
         """Forget a task that is over; its followers keep what they need."""
         self._live.pop(live.task_id, None)
+        if live.record.alias:
+            self._aliases.pop((live.scope, live.record.alias), None)
         for step in live.epilogue:
             step()
 

@@ -10,12 +10,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from dragoman.clock import Clock
+from dragoman.engine.machine import NO_MORE_MESSAGES
 from dragoman.errors import (
     InvalidParamsError,
     StoreError,
+    TaskEndedError,
     TaskNotFoundError,
     UnavailableError,
-    UnsupportedOperationError,
 )
 from dragoman.model.messages import Message
 from dragoman.model.operations import SendMessageRequest
@@ -63,15 +64,22 @@ class Sender:
     async def send(self, request: SendMessageRequest, call: Call) -> Sent:
         """Deliver a message once, however often it is sent."""
         scope = Scope(call.tenant, call.owner)
-        record, known = await self._sends.recall(scope, request)
-        if known is not None:
-            return await self._again(scope, known)
+        record: SendRecord | None = None
+        if request.message.message_id:
+            record, known = await self._sends.recall(scope, request)
+            if known is not None:
+                return await self._again(scope, known)
+        else:
+            request = _with_message(request, message_id=self._clock.new_id())
+        if call.alias:
+            known_id = await self._known_as(scope, call.alias)
+            request = _with_message(request, task_id=known_id or "")
         if request.message.task_id:
             return await self._continue(scope, request, call, record)
         plan = self._worker.plan(request)
         # R-3.4.1-1, R-3.4.1-3: a context of the client's is kept as it is, a missing one is made.
         context_id = request.message.context_id or self._clock.new_id()
-        if plan.is_direct:
+        if plan.is_direct and not call.always_task:
             return await self._answer(plan, request, context_id, record)
         return self._begin(scope, plan, request, call, context_id, record)
 
@@ -92,11 +100,23 @@ class Sender:
             skill_id=plan.skill_id,
             origin_dialect=call.dialect,
             created_ms=self._clock.now_ms(),
+            alias=call.alias,
         )
         live = self._runner.begin(task_id, new, _errand(request, call, task_id, context_id), send)
         if send is not None:
             live.epilogue.append(self._sends.begin_task(send, task_id))
         return Accepted(live, live.settled())
+
+    async def _known_as(self, scope: Scope, name: str) -> str | None:
+        """Return the id of the task that a caller means, by its id or by what the caller calls it.
+
+        0.x reference, 5.5: an id that is neither is the caller's to give.
+        """
+        if self._runner.find(scope, name) or await self._store.load(scope, name):
+            return name
+        known = await self._store.find_alias(scope, name)
+        # Asked last: a task of this name may have begun while the store was looked at.
+        return self._runner.find_alias(scope, name) or known
 
     async def _continue(
         self, scope: Scope, request: SendMessageRequest, call: Call, record: SendRecord | None
@@ -106,15 +126,16 @@ class Sender:
         if live is None:
             stored = await self._store.load(scope, message.task_id)
             if stored is None:
-                raise TaskNotFoundError(message.task_id)  # R-3.1.1-3
+                known_id = await self._known_as(scope, message.task_id)
+                if known_id is None:
+                    raise TaskNotFoundError(message.task_id)  # R-3.1.1-3
+                return await self._continue(
+                    scope, _with_message(request, task_id=known_id), call, record
+                )
             _check_context(message, stored.context_id)
             check_is_here(stored)
             # R-3.1.1-2
-            raise UnsupportedOperationError(
-                f"The task has ended ({stored.state.value}) and takes no more messages; "
-                "start a new task in the same context instead",
-                metadata={"taskId": stored.id, "state": stored.state.value},
-            )
+            raise TaskEndedError(stored.id, stored.state.value, NO_MORE_MESSAGES)
         context_id = live.record.context_id
         _check_context(message, context_id)
         send = None if record is None else replace(record, task_id=message.task_id)
@@ -178,6 +199,10 @@ class Sender:
         if stored is None:
             raise TaskNotFoundError(known.task_id)
         return stored
+
+
+def _with_message(request: SendMessageRequest, **changes: str) -> SendMessageRequest:
+    return replace(request, message=replace(request.message, **changes))
 
 
 async def _or_forget(stored: Coroutine[object, object, object], forget: Callable[[], None]) -> None:

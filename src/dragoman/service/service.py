@@ -43,6 +43,11 @@ class Call(Struct, frozen=True, kw_only=True, gc=False):
         dialect: the name of the wire form the caller speaks.
         extensions: the extensions active for this call.
         cursor: the last event the caller has seen (``Last-Event-ID``), if it said so.
+        alias: what the caller calls the task of a send (0.1): one of its own that exists, or else
+            the name of the new one.
+        ends_at_stops: a stream ends wherever the task stops, and following a task that has ended
+            shows it (0.x).
+        always_task: the answer to a send is a task in any case (0.1).
     """
 
     tenant: str = ""
@@ -50,6 +55,9 @@ class Call(Struct, frozen=True, kw_only=True, gc=False):
     dialect: str = "1.0"
     extensions: tuple[str, ...] = ()
     cursor: int | None = None
+    alias: str = ""
+    ends_at_stops: bool = False
+    always_task: bool = False
 
 
 class EventStream(Protocol):

@@ -69,13 +69,17 @@ class SendRecord(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class NewTask(Struct, frozen=True, kw_only=True, gc=False):
-    """What is written once, when a task is created."""
+    """What is written once, when a task is created.
+
+    ``alias``: the id that its client made up for it (0.1), "" for none.
+    """
 
     scope: Scope
     context_id: str
     skill_id: str
     origin_dialect: str
     created_ms: int
+    alias: str = ""
 
 
 class JournalEntry(Struct, frozen=True, kw_only=True, gc=False):
@@ -227,6 +231,13 @@ class TaskStore(Protocol):
 
     async def load(self, scope: Scope, task_id: str) -> StoredTask | None:
         """Return a task; None if there is none of this id in this scope."""
+        ...
+
+    async def find_alias(self, scope: Scope, alias: str) -> str | None:
+        """Return the id of the task that a client of this scope calls by an id of its own.
+
+        A new task takes over an alias that was in use.
+        """
         ...
 
     async def read_events(

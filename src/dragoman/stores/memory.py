@@ -99,6 +99,7 @@ class MemoryTaskStore:
         # Per owner, (status time, id) in ascending order; a list is read from its end.
         self._order: dict[Scope, list[tuple[int, str]]] = {}
         self._counts: Counter[tuple[Scope, TaskState]] = Counter()
+        self._aliases: dict[tuple[Scope, str], str] = {}
         self._sends: dict[SendKey, SendRecord] = {}
         self._waiting: deque[tuple[Change | TaskWrite, Done]] = deque()
         self._is_open = False
@@ -219,6 +220,8 @@ class MemoryTaskStore:
         ):
             return ConflictError(write.task_id)
         self._tasks[write.task_id] = task
+        if write.created is not None and write.created.alias:
+            self._aliases[task.new.scope, task.new.alias] = task.id
         self._move(task, write)
         task.segments.append((task.seq + 1, write.entries))
         task.seq += write.events
@@ -259,6 +262,10 @@ class MemoryTaskStore:
         """Return a task; None if there is none of this id in this scope."""
         task = self._tasks.get(task_id)
         return task.stored() if task is not None and task.new.scope == scope else None
+
+    async def find_alias(self, scope: Scope, alias: str) -> str | None:
+        """Return the id of the task that a client of this scope calls by an id of its own."""
+        return self._aliases.get((scope, alias))
 
     async def read_events(
         self, task_id: str, *, after: int, limit: int

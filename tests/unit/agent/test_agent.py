@@ -5,7 +5,7 @@ from typing import assert_type
 import pytest
 
 from dragoman import Agent, AgentExtension, AgentProvider, Context, Message, Reply
-from dragoman.dialects.v1_0.routes import RESERVED_SEGMENTS
+from dragoman.bindings.rest import RESERVED_SEGMENTS
 from dragoman.errors import InvalidParamsError, UnsupportedOperationError, UsageError
 from dragoman.model.cards import AgentSkill
 from dragoman.model.operations import SendMessageRequest

@@ -40,7 +40,7 @@ def test_a_batch_is_written_at_once() -> None:
     batch = (EventDocument(0, b'{"task":{}}'), EventDocument(4, b'{"statusUpdate":{}}'))
     body = sse.frames(
         batch,
-        V1_0_DIALECT.encode_event,
+        V1_0_DIALECT.frame_writer(),
         prefix=jsonrpc.event_prefix(b"7"),
         suffix=jsonrpc.EVENT_SUFFIX,
     )
@@ -54,15 +54,15 @@ def test_a_batch_is_written_at_once() -> None:
 @pytest.mark.parametrize("separator", ["\x85", "\u2028", "\u2029"])
 def test_what_only_some_take_for_a_line_end_is_escaped(separator: str) -> None:
     event = EventDocument(1, msgspec.json.encode({"text": f"ä{separator}b"}))
-    for body in (sse.frames([event], V1_0_DIALECT.encode_event), sse.frame(event.json, seq=1)):
+    for body in (sse.frames([event], V1_0_DIALECT.frame_writer()), sse.frame(event.json, seq=1)):
         assert len(body.decode().splitlines()) == 3
         assert msgspec.json.decode(Parser().feed(body)[0].data) == {"text": f"ä{separator}b"}
 
 
 def test_over_http_the_event_is_bare() -> None:
     batch = (EventDocument(4, b'{"statusUpdate":{}}'),)
-    assert sse.frames(batch, V1_0_DIALECT.encode_event) == sse.frame(batch[0].json, seq=4)
-    assert sse.frames((), V1_0_DIALECT.encode_event) == b""
+    assert sse.frames(batch, V1_0_DIALECT.frame_writer()) == sse.frame(batch[0].json, seq=4)
+    assert sse.frames((), V1_0_DIALECT.frame_writer()) == b""
 
 
 # --- reading ------------------------------------------------------------------------------------

@@ -1,16 +1,30 @@
+import importlib
 import json
+import re
 import signal
 import socket
+import ssl
+import sys
 from collections.abc import Generator, Mapping
 from pathlib import Path
+from typing import Any
 from urllib.request import urlopen
 
 import pytest
 
 import dragoman
+from dragoman.bindings.grpc.v1_0 import V1_0_GRPC
 from dragoman.cli import main
+from dragoman.model.messages import Message, Role
+from dragoman.model.operations import Operation, SendMessageRequest
+from dragoman.model.parts import Part
+from dragoman.model.tasks import Task
 from dragoman.server.config import Settings
 from tests.unit.cli.commands import AGENT, call, running
+from tests.unit.server.certificates import write_files
+
+# The library has no types.
+grpc: Any = importlib.import_module("grpc")
 
 
 @pytest.fixture
@@ -54,6 +68,10 @@ def test_help_tells_every_option(capsys: pytest.CaptureFixture[str]) -> None:
         "PATH[:NAME]",
         "--host",
         "--port",
+        "--grpc-port",
+        "--tls-cert",
+        "--tls-key",
+        "--tls-client-ca",
         "--store",
         "--public-url",
         "--allow-anonymous",
@@ -76,7 +94,7 @@ def test_help_tells_every_option(capsys: pytest.CaptureFixture[str]) -> None:
 def alone(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Work in the folder of the agent, without settings from elsewhere."""
     monkeypatch.chdir(folder)
-    for name in ("HOST", "PORT", "CONFIG", "LOG_LEVEL", "LOG_FORMAT"):
+    for name in ("HOST", "PORT", "GRPC_PORT", "CONFIG", "LOG_LEVEL", "LOG_FORMAT"):
         monkeypatch.delenv(f"DRAGOMAN_{name}", raising=False)
     return folder
 
@@ -97,6 +115,46 @@ def test_a_port_in_use_is_told_in_one_line(taken: int, capsys: pytest.CaptureFix
         f"cannot listen on 127.0.0.1 port {taken}: address already in use; "
         "stop what uses it or choose another with --port"
     )
+
+
+@pytest.mark.usefixtures("alone")
+def test_a_port_for_grpc_in_use_is_told_in_one_line(
+    taken: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert refused("--port", "0", "--grpc-port", str(taken), capsys=capsys) == (
+        f"cannot listen on 127.0.0.1 port {taken}: address already in use; "
+        "stop what uses it or choose another with --grpc-port"
+    )
+
+
+@pytest.mark.usefixtures("alone")
+def test_a_port_for_grpc_needs_the_packages_of_grpc(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "grpc", None)
+    assert refused("--grpc-port", "0", capsys=capsys) == (
+        "gRPC needs packages that are not installed: pip install grpcio protobuf"
+    )
+
+
+@pytest.mark.usefixtures("alone")
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--tls-cert", "cert.pem"], "TLS needs both --tls-cert and --tls-key"),
+        (["--tls-key", "key.pem"], "TLS needs both --tls-cert and --tls-key"),
+        (["--tls-client-ca", "ca.pem"], "TLS needs both --tls-cert and --tls-key"),
+        (
+            ["--tls-cert", "cert.pem", "--tls-key", "key.pem"],
+            "cannot read cert.pem: No such file or directory",
+        ),
+        (["--tls-cert", "bot.py", "--tls-key", "bot.py"], "cannot use bot.py with bot.py: not in"),
+    ],
+)
+def test_files_for_tls_that_are_wrong_are_told_in_one_line(
+    arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert refused("--port", "0", *arguments, capsys=capsys).startswith(told)
 
 
 @pytest.mark.usefixtures("alone")
@@ -255,6 +313,88 @@ def test_the_banner_has_an_address_that_can_be_called(folder: Path) -> None:
         assert server.url.startswith("http://127.0.0.1:")
         assert get(f"{server.url}/healthz") == b'{"status":"ok"}'
         assert server.stop() == 0
+
+
+HEALTH = "/grpc.health.v1.Health/Check"
+SERVING = b"\x08\x01"
+
+
+def healthy(target: str, credentials: Any = None) -> bool:
+    """Ask by gRPC whether an agent can take work."""
+    if credentials is None:
+        channel = grpc.insecure_channel(target)
+    else:
+        channel = grpc.secure_channel(target, credentials)
+    with channel:
+        return channel.unary_unary(HEALTH)(b"", timeout=10) == SERVING
+
+
+def test_grpc_is_served_on_the_same_port_and_leaves_nothing_behind(folder: Path) -> None:
+    with running(folder, "bot.py", "--port", "0", "--store", "memory:") as server:
+        target = server.url.removeprefix("http://")
+        assert f"  gRPC:  {target}\n" in server.output
+        assert healthy(target)
+        assert get(f"{server.url}/healthz") == b'{"status":"ok"}'
+        assert server.stop() == 0
+    assert server.errors == ""
+
+
+def test_grpc_may_have_a_port_of_its_own(folder: Path) -> None:
+    arguments = ("bot.py", "--port", "0", "--grpc-port", "0", "--store", "memory:")
+    with running(folder, *arguments) as server:
+        target = server.url.removeprefix("http://")
+        match = re.search(r"  gRPC:  (\S+) and port (\d+)\n", server.output)
+        assert match is not None
+        assert match[1] == target
+        assert healthy(target)
+        assert healthy(f"127.0.0.1:{match[2]}")
+        assert server.stop() == 0
+    assert server.errors == ""
+
+
+def test_a_call_of_grpc_reaches_the_agent_and_its_card_says_where(folder: Path) -> None:
+    message = Message(message_id="m-1", role=Role.USER, parts=(Part(text="hello"),))
+    request = V1_0_GRPC.encode_request(Operation.SEND_MESSAGE, SendMessageRequest(message=message))
+    with running(folder, "bot.py", "--port", "0", "--store", "memory:") as server:
+        card = json.loads(get(f"{server.url}/.well-known/agent-card.json"))
+        offered = [i["url"] for i in card["supportedInterfaces"] if i["protocolBinding"] == "GRPC"]
+        assert offered
+        with grpc.insecure_channel(offered[0]) as channel:
+            call = channel.unary_unary("/lf.a2a.v1.A2AService/SendMessage")
+            answer = call(request, timeout=10, metadata=(("a2a-version", "1.0"),))
+        task = V1_0_GRPC.decode_result(Operation.SEND_MESSAGE, answer)
+        assert isinstance(task, Task)
+        assert task.artifacts[0].parts[0].text == "hello"
+        assert server.stop() == 0
+
+
+def test_both_ports_speak_tls(folder: Path) -> None:
+    files = write_files(folder)
+    arguments = ("bot.py", "--port", "0", "--grpc-port", "0", "--store", "memory:")
+    tls = ("--tls-cert", files.server, "--tls-key", files.server_key)
+    with running(folder, *arguments, *tls) as server:
+        assert server.url.startswith("https://127.0.0.1:")
+        context = ssl.create_default_context(cafile=files.ca)
+        with urlopen(f"{server.url}/healthz", timeout=10, context=context) as response:  # noqa: S310 - our own server
+            assert response.read() == b'{"status":"ok"}'
+        credentials = grpc.ssl_channel_credentials(Path(files.ca).read_bytes())
+        for port in re.findall(r"gRPC:  \S+:(\d+) and port (\d+)", server.output)[0]:
+            assert healthy(f"localhost:{port}", credentials)
+        assert server.stop() == 0
+    assert server.errors == ""
+
+
+def test_without_the_packages_of_grpc_the_rest_is_served(folder: Path) -> None:
+    # Python imports this before anything else; grpc cannot be imported after that.
+    (folder / "sitecustomize.py").write_text("import sys\nsys.modules['grpc'] = None\n")
+    with running(
+        folder, "bot.py", "--port", "0", "--store", "memory:", PYTHONPATH=str(folder)
+    ) as server:
+        assert "  gRPC:  not installed (pip install grpcio protobuf)\n" in server.output
+        card = json.loads(get(f"{server.url}/.well-known/agent-card.json"))
+        assert "GRPC" not in {i["protocolBinding"] for i in card["supportedInterfaces"]}
+        assert server.stop() == 0
+    assert server.errors == ""
 
 
 def test_log_lines_for_machines_are_json(folder: Path) -> None:

@@ -4,8 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.dialects.negotiation import SERVED, Version, choose, parse_version
+from dragoman.dialects.negotiation import SERVED, Version, check_version, parse_version
 from dragoman.errors import VersionNotSupportedError
+
+ALL = "1.0,0.3,0.2,0.1"
 
 
 @pytest.mark.requirement("R-3.6-1", "R-3.6-3")
@@ -34,70 +36,87 @@ def test_a_version_is_major_dot_minor(text: str, expected: Version | None) -> No
 
 @pytest.mark.requirement("R-3.6.2-1", "R-3.6-3")
 @pytest.mark.parametrize("is_strict", [False, True])
-@pytest.mark.parametrize("requested", ["1.0", "1.0.7", " 1.0 "])
-def test_a_served_version_is_chosen_whatever_its_patch(requested: str, *, is_strict: bool) -> None:
-    assert choose(requested, is_strict=is_strict) == "1.0"
+@pytest.mark.parametrize(
+    ("requested", "is_old", "stated"),
+    [
+        ("1.0", False, Version(1, 0)),
+        ("1.0.7", False, Version(1, 0)),
+        (" 1.0 ", False, Version(1, 0)),
+        ("0.3", True, Version(0, 3)),
+        ("0.2.5", True, Version(0, 2)),  # D4
+        ("0.1", True, Version(0, 1)),  # D4
+    ],
+)
+def test_a_served_version_is_taken_whatever_its_patch(
+    requested: str, stated: Version, *, is_old: bool, is_strict: bool
+) -> None:
+    assert check_version(requested, is_old=is_old, is_strict=is_strict) == stated
 
 
 @pytest.mark.parametrize(
-    "requested",
+    ("requested", "is_old", "stated"),
     [
-        None,  # D1
-        "",
-        "0.3",  # D3
-        "0.2.5",  # D4
-        "latest",  # D5, unparsable
-        "1",
+        (None, False, None),  # D1
+        ("", False, None),
+        ("1.0", True, Version(1, 0)),  # D2
+        ("0.3", False, Version(0, 3)),  # D3
+        ("0.2.5", False, Version(0, 2)),
+        ("latest", False, None),  # D5, unreadable
+        ("1", True, None),
     ],
 )
-def test_lenient_negotiation_trusts_the_method_name(requested: str | None) -> None:
-    assert choose(requested, is_strict=False) == "1.0"
+def test_lenient_negotiation_trusts_the_method_name(
+    requested: str | None, stated: Version | None, *, is_old: bool
+) -> None:
+    assert check_version(requested, is_old=is_old, is_strict=False) == stated
 
 
 @pytest.mark.requirement("R-3.6.2-3")
 @pytest.mark.parametrize("requested", [None, ""])
 def test_strictly_no_version_means_0_3(requested: str | None) -> None:
+    assert check_version(requested, is_old=True, is_strict=True) is None
     with pytest.raises(VersionNotSupportedError) as caught:
-        choose(requested, is_strict=True)
+        check_version(requested, is_old=False, is_strict=True)
     assert caught.value.metadata == {"requestedVersion": "0.3", "supportedVersions": "1.0"}
 
 
-@pytest.mark.requirement("R-3.6.2-3")
-def test_strictly_no_version_is_answered_in_0_3_where_that_is_served() -> None:
-    served = (Version(1, 0), Version(0, 3))
-    assert choose(None, is_strict=True, served=served) == "0.3"
+@pytest.mark.requirement("R-3.2.6-4")
+@pytest.mark.parametrize("is_old", [False, True])
+@pytest.mark.parametrize("requested", ["2.0", "1.5", "0.5", "1.10"])
+def test_a_readable_version_that_is_not_served_is_refused(requested: str, *, is_old: bool) -> None:
+    with pytest.raises(VersionNotSupportedError) as caught:
+        check_version(requested, is_old=is_old, is_strict=False)
+    assert caught.value.metadata == {"requestedVersion": requested, "supportedVersions": ALL}
 
 
 @pytest.mark.requirement("R-3.2.6-4")
-@pytest.mark.parametrize("is_strict", [False, True])
-@pytest.mark.parametrize("requested", ["2.0", "1.5", "0.5", "1.10"])
-def test_a_readable_version_that_is_not_served_is_refused(
-    requested: str, *, is_strict: bool
+@pytest.mark.parametrize(
+    ("requested", "is_old", "served"),
+    [
+        ("0.3", False, "1.0"),
+        ("0.2", False, "1.0"),
+        ("latest", False, "1.0"),
+        ("2.0", False, "1.0"),
+        ("1.0", True, "0.3,0.2,0.1"),
+        ("latest", True, "0.3,0.2,0.1"),
+    ],
+)
+def test_strictly_the_version_must_agree_with_the_method(
+    requested: str, served: str, *, is_old: bool
 ) -> None:
     with pytest.raises(VersionNotSupportedError) as caught:
-        choose(requested, is_strict=is_strict)
-    assert caught.value.metadata == {"requestedVersion": requested, "supportedVersions": "1.0"}
-
-
-@pytest.mark.requirement("R-3.2.6-4")
-@pytest.mark.parametrize("requested", ["0.3", "0.2", "latest"])
-def test_strictly_only_what_is_served_is_served(requested: str) -> None:
-    with pytest.raises(VersionNotSupportedError):
-        choose(requested, is_strict=True)
-
-
-def test_a_mistaken_version_is_refused_where_the_meant_one_is_not_served() -> None:
-    with pytest.raises(VersionNotSupportedError):
-        choose("0.3", is_strict=False, served=(Version(2, 0),))
+        check_version(requested, is_old=is_old, is_strict=True)
+    assert caught.value.metadata["supportedVersions"] == served
 
 
 def test_an_unreadable_version_is_repeated_only_in_part() -> None:
     with pytest.raises(VersionNotSupportedError) as caught:
-        choose("x" * 1000, is_strict=True)
+        check_version("x" * 1000, is_old=False, is_strict=True)
     assert caught.value.metadata["requestedVersion"] == "x" * 32
 
 
-@given(st.text(), st.booleans())
-def test_any_text_is_served_or_refused(requested: str, is_strict: bool) -> None:  # noqa: FBT001 - hypothesis passes it by name
+@given(st.text(), st.booleans(), st.booleans())
+def test_any_text_is_served_or_refused(requested: str, is_old: bool, is_strict: bool) -> None:  # noqa: FBT001 - hypothesis passes them by name
     with suppress(VersionNotSupportedError):
-        assert choose(requested, is_strict=is_strict) in {str(version) for version in SERVED}
+        stated = check_version(requested, is_old=is_old, is_strict=is_strict)
+        assert stated is None or stated in SERVED

@@ -63,13 +63,13 @@ def test_a_frame_is_spelled_once_per_form() -> None:
     )
     spelled: list[EventDocument] = []
 
-    def spell(asked: EventDocument) -> bytes:
+    def spell(asked: EventDocument) -> tuple[bytes, ...]:
         spelled.append(asked)
-        return b"spelled"
+        return (b"one", b"two")
 
-    assert [event.spelled("0.3", spell) for _ in range(2)] == [b"spelled", b"spelled"]
+    assert [event.spelled("0.3", spell) for _ in range(2)] == [(b"one", b"two")] * 2
     assert spelled == [event]
-    assert event.spelled("0.1", spell) == b"spelled"
+    assert event.spelled("0.1", spell) == (b"one", b"two")
     assert isinstance(event.value, StreamResponse)
 
 

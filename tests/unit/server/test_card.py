@@ -1,9 +1,10 @@
 import json
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
+from dragoman.dialects.negotiation import V0_1, V1_0, Version
 from dragoman.errors import UsageError
 from dragoman.model.base import JsonObject
 from dragoman.model.cards import AgentExtension, AgentProvider, AgentSkill
@@ -43,9 +44,9 @@ class Described:
     output_modes: tuple[str, ...] = ("text/plain",)
 
 
-def published(agent: Describes, base: str = BASE) -> dict[str, Any]:
-    """Return the card as a client reads it."""
-    return json.loads(CardDesk(agent, STARTED_MS).file(base).body)
+def published(agent: Describes, base: str = BASE, version: Version | None = V1_0) -> dict[str, Any]:
+    """Return the card as a client of 1.0 reads it, or as another one does."""
+    return json.loads(CardDesk(agent, STARTED_MS).file(base, version).body)
 
 
 # --- what a card says -------------------------------------------------------------------------
@@ -59,6 +60,10 @@ def test_a_card_has_every_required_member() -> None:
         "supportedInterfaces": [
             {"url": f"{BASE}/", "protocolBinding": "JSONRPC", "protocolVersion": "1.0"},
             {"url": BASE, "protocolBinding": "HTTP+JSON", "protocolVersion": "1.0"},
+            {"url": f"{BASE}/", "protocolBinding": "JSONRPC", "protocolVersion": "0.3"},
+            {"url": BASE, "protocolBinding": "HTTP+JSON", "protocolVersion": "0.3"},
+            {"url": f"{BASE}/", "protocolBinding": "JSONRPC", "protocolVersion": "0.2"},
+            {"url": f"{BASE}/", "protocolBinding": "JSONRPC", "protocolVersion": "0.1"},
         ],
         "version": "1.2.3",
         "capabilities": {"streaming": True, "pushNotifications": False, "extendedAgentCard": False},
@@ -95,19 +100,56 @@ def test_an_agent_without_skills_is_not_published() -> None:
 @pytest.mark.requirement("R-5.2-1", "R-8.3-1", "R-8.3.1-2", "R-8.3.1-3")
 def test_every_binding_of_every_tenant_is_declared_the_default_first() -> None:
     interfaces = published(Described(tenants=("acme", "beta")))["supportedInterfaces"]
-    assert [(i.get("tenant", ""), i["protocolBinding"], i["url"]) for i in interfaces] == [
+    ours = [i for i in interfaces if i["protocolVersion"] == "1.0"]
+    assert interfaces[: len(ours)] == ours
+    assert [(i.get("tenant", ""), i["protocolBinding"], i["url"]) for i in ours] == [
         (tenant, binding, url)
         for tenant in ("", "acme", "beta")
         for binding, url in (("JSONRPC", f"{BASE}/"), ("HTTP+JSON", BASE))
     ]
+    # Readers of older versions know no tenants.
+    assert not any("tenant" in i for i in interfaces[len(ours) :])
+
+
+def test_grpc_is_declared_where_it_is_offered() -> None:
+    desk = CardDesk(Described(), STARTED_MS)
+    assert "GRPC" not in desk.file(BASE).body.decode()
+    desk.offer_grpc(0)
+    shared = json.loads(desk.file(BASE).body)["supportedInterfaces"]
+    desk.offer_grpc(9090)
+    apart = json.loads(desk.file(BASE).body)["supportedInterfaces"]
+    for interfaces, url in ((shared, "agent.example:443"), (apart, "agent.example:9090")):
+        found = [i for i in interfaces if i["protocolBinding"] == "GRPC"]
+        assert [(i["protocolVersion"], i["url"]) for i in found] == [("1.0", url), ("0.3", url)]
+
+
+def test_one_document_serves_readers_of_all_versions() -> None:
+    merged = published(Described(), version=None)
+    for version in (V1_0, Version(0, 3), V0_1):
+        assert facts(merged) >= facts(published(Described(), version=version))
+
+
+def test_a_version_that_is_not_served_gets_the_document_for_all() -> None:
+    assert published(Described(), version=Version(9, 9)) == published(Described(), version=None)
+
+
+def facts(value: object, path: str = "") -> set[tuple[str, str]]:
+    """Return what a document says, member by member."""
+    if isinstance(value, dict):
+        members = cast("dict[str, object]", value).items()
+    elif isinstance(value, list):
+        members = ((str(i), each) for i, each in enumerate(cast("list[object]", value)))
+    else:
+        return {(path, repr(value))}
+    return {fact for name, each in members for fact in facts(each, f"{path}/{name}")}
 
 
 def test_the_address_is_the_one_the_caller_used() -> None:
     interfaces = published(Described(), "http://other:8000/mount/")["supportedInterfaces"]
-    assert [interface["url"] for interface in interfaces] == [
+    assert {interface["url"] for interface in interfaces} == {
         "http://other:8000/mount/",
         "http://other:8000/mount",
-    ]
+    }
 
 
 # --- capabilities -----------------------------------------------------------------------------

@@ -104,7 +104,16 @@ def test_variables_of_others_are_left_alone() -> None:
 @pytest.mark.parametrize(
     "variable",
     # The command line's own: an application under another server must not stumble over them.
-    ["DRAGOMAN_PORT", "DRAGOMAN_HOST", "DRAGOMAN_LOG_LEVEL", "DRAGOMAN_LOG_FORMAT"],
+    [
+        "DRAGOMAN_PORT",
+        "DRAGOMAN_HOST",
+        "DRAGOMAN_GRPC_PORT",
+        "DRAGOMAN_TLS_CERT",
+        "DRAGOMAN_TLS_KEY",
+        "DRAGOMAN_TLS_CLIENT_CA",
+        "DRAGOMAN_LOG_LEVEL",
+        "DRAGOMAN_LOG_FORMAT",
+    ],
 )
 def test_variables_of_the_command_line_are_left_alone(variable: str) -> None:
     assert load_settings({}, {variable: "x"}) == Settings()

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from dragoman.bindings import rest
 from dragoman.errors import (
     A2AError,
     ExtensionSupportRequiredError,
@@ -23,6 +22,7 @@ from dragoman.server.config import Settings
 from dragoman.server.dispatch import Answer, Dispatcher
 from dragoman.server.exchange import Exchange
 from dragoman.server.gate import Gate
+from dragoman.server.languages import ROUTER
 from dragoman.server.runtime import Runtime
 from dragoman.stores.memory import MemoryTaskStore
 from dragoman.testing.clock import FakeClock
@@ -138,7 +138,7 @@ async def test_a_method_is_performed() -> None:
     assert (answer.events, answer.headers) == (None, ())
 
 
-@pytest.mark.parametrize("method", ["message/send", "sendMessage", "x" * 500])
+@pytest.mark.parametrize("method", ["message/nothing", "sendMessage", "x" * 500])
 async def test_a_method_there_is_not_is_told(method: str) -> None:
     async with dispatching() as dispatcher:
         with pytest.raises(MethodNotFoundError) as caught:
@@ -148,14 +148,14 @@ async def test_a_method_there_is_not_is_told(method: str) -> None:
 
 async def test_a_route_is_performed() -> None:
     async with dispatching() as dispatcher:
-        match = rest.match("POST", "/message:send")
+        match = ROUTER.match("POST", "/message:send")
         answer = await dispatcher.serve_route(exchange(), match, SEND)
     assert json.loads(answer.body)["task"]["status"]["state"] == "TASK_STATE_COMPLETED"
 
 
 async def test_a_route_is_given_the_query() -> None:
     async with dispatching() as dispatcher:
-        match = rest.match("GET", "/tasks")
+        match = ROUTER.match("GET", "/tasks")
         answer = await dispatcher.serve_route(exchange(query=b"pageSize=7"), match, b"")
     assert json.loads(answer.body)["pageSize"] == 7
 
@@ -221,7 +221,7 @@ async def test_the_extensions_that_were_activated_are_told() -> None:
         request = exchange(a2a_extensions=f"{TRACE},https://example.com/other")
         for answer in (
             await dispatcher.serve_method(request, "ListTasks", b"{}"),
-            await dispatcher.serve_route(request, rest.match("GET", "/tasks"), b""),
+            await dispatcher.serve_route(request, ROUTER.match("GET", "/tasks"), b""),
         ):
             assert answer.headers == ((b"a2a-extensions", TRACE.encode()),)
 

@@ -265,23 +265,34 @@ class Events:
         self._closed.set()
 
 
-def render(batch: tuple[EventDocument, ...]) -> bytes:
-    return b"".join(event.json for event in batch) + b";"
+class Renderer:
+    """Writes numbers; the one it is told about is the last."""
 
+    def __init__(self, last: int | None = None) -> None:
+        self._last = last
+        self.has_ended = False
 
-def render_failure(problem: Exception) -> bytes:
-    return f"failed: {problem};".encode()
+    def batch(self, events: tuple[EventDocument, ...]) -> bytes:
+        self.has_ended = any(event.seq == self._last for event in events)
+        return b"".join(event.json for event in events) + b";"
+
+    def failure(self, problem: Exception) -> bytes:
+        return f"failed: {problem};".encode()
 
 
 async def stream(
-    peer: Peer, events: Events, *, stall_seconds: float = 60, **members: object
+    peer: Peer,
+    events: Events,
+    *,
+    stall_seconds: float = 60,
+    last: int | None = None,
+    **members: object,
 ) -> None:
     nursery = Nursery()
     try:
         await exchange(peer, **members).stream(
             events,
-            render,
-            render_failure,
+            Renderer(last),
             nursery=nursery,
             stall_seconds=stall_seconds,
             extra=((b"a2a-extensions", b"u"),),
@@ -311,6 +322,12 @@ async def test_a_stream_sends_batch_after_batch_and_ends_with_its_events() -> No
     assert [event["body"] for event in peer.sent[1:]] == [b"1;", b"2;", b""]
     assert [event.get("more_body", False) for event in peer.sent[1:]] == [True, True, False]
     assert events.is_closed
+
+
+async def test_a_stream_ends_with_the_event_that_says_so() -> None:
+    peer = Peer()
+    await stream(peer, Events(1, 2, 3), last=2)
+    assert peer.body == b"1;2;"
 
 
 async def test_a_failure_is_the_last_event() -> None:

@@ -6,6 +6,7 @@ from dragoman.errors import (
     ExtensionSupportRequiredError,
     InvalidParamsError,
     PushNotificationNotSupportedError,
+    StreamingNotSupportedError,
     UnsupportedOperationError,
 )
 from dragoman.model.cards import AgentCapabilities, AgentExtension
@@ -169,7 +170,7 @@ def test_what_the_card_declares_is_admitted(operation: Operation) -> None:
 @pytest.mark.requirement("R-3.1.2-1", "R-3.3.4-1")
 @pytest.mark.parametrize("operation", STREAMING)
 def test_without_streaming_nothing_streams(operation: Operation) -> None:
-    assert refusal(gate(streaming=False), operation) is UnsupportedOperationError
+    assert refusal(gate(streaming=False), operation) is StreamingNotSupportedError
 
 
 @pytest.mark.requirement("R-3.1.7-1", "R-3.3.4-1")

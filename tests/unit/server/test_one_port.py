@@ -1,14 +1,16 @@
 import asyncio
 import socket
 from collections.abc import Awaitable, Callable
-from typing import Any
+from contextlib import suppress
+from typing import Any, Self
 
 import pytest
 import uvicorn
 from uvicorn.server import ServerState
 
 from dragoman.server.exchange import ABORT, ASGIApp, Receive, Scope, Send
-from dragoman.server.one_port import Protocol, Server
+from dragoman.server.one_port import PREFACE, Protocol, Server, speaking_both
+from dragoman.server.relay import Near
 
 REQUEST = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
@@ -120,6 +122,159 @@ async def test_one_connection_cannot_cut_another() -> None:
     assert (one.transport.is_aborted, two.transport.is_aborted) == (True, False)
     one.lose()
     two.lose()
+
+
+# --- its first bytes --------------------------------------------------------------------------
+
+
+class TakingBackend:
+    """Takes connections and does nothing with them."""
+
+    def __init__(self) -> None:
+        self.taken: asyncio.Queue[tuple[Near, bytes]] = asyncio.Queue()
+
+    def serve(self, near: Near, first: bytes) -> None:
+        self.taken.put_nowait((near, first))
+
+
+class Listening:
+    """Listens on a port, and hands HTTP/2 to ``backend``."""
+
+    def __init__(self, timeout_keep_alive: int = 5) -> None:
+        self.backend = TakingBackend()
+        self._state = ServerState()
+        self._config = config(no_content)
+        self._config.timeout_keep_alive = timeout_keep_alive
+
+    @property
+    def connections(self) -> int:
+        """Count the connections that uvicorn would end."""
+        return len(self._state.connections)
+
+    async def __aenter__(self) -> Self:
+        accept = speaking_both(self.backend)
+        self._server = await asyncio.get_running_loop().create_server(
+            lambda: accept(self._config, self._state, {}),  # type: ignore[call-arg] - as uvicorn calls it
+            "127.0.0.1",
+            0,
+        )
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._server.close()
+        self.shut_down()
+        await self._server.wait_closed()
+
+    def shut_down(self) -> None:
+        """End every connection as uvicorn does."""
+        for connection in tuple(self._state.connections):
+            connection.shutdown()
+
+    async def connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """Return a new connection."""
+        return await asyncio.open_connection(*self._server.sockets[0].getsockname())
+
+
+async def hang_up(writer: asyncio.StreamWriter) -> None:
+    writer.close()
+    with suppress(ConnectionError):
+        await writer.wait_closed()
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        # At once, with what follows; byte by byte; cut in the middle.
+        [PREFACE + b"settings"],
+        [PREFACE[i : i + 1] for i in range(len(PREFACE))],
+        [PREFACE[:10], PREFACE[10:] + b"settings"],
+    ],
+)
+async def test_http_2_is_told_by_its_preface_however_that_comes(pieces: list[bytes]) -> None:
+    async with Listening() as listening:
+        _, writer = await listening.connect()
+        for piece in pieces:
+            writer.write(piece)
+            await writer.drain()
+            await asyncio.sleep(0.001)
+        near, first = await listening.backend.taken.get()
+        assert first == b"".join(pieces)
+        assert listening.connections == 1
+        near.transport.abort()
+        await near.lost
+        await asyncio.sleep(0)
+        assert listening.connections == 0
+        await hang_up(writer)
+
+
+@pytest.mark.parametrize(
+    ("pieces", "status"),
+    [
+        ([REQUEST], b"204"),
+        ([REQUEST[:1], REQUEST[1:]], b"204"),
+        # Methods that begin like the preface.
+        ([b"P", b"OST / HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n"], b"204"),
+        ([b"PR", b"OPFIND / HTTP/1.1\r\nHost: x\r\n\r\n"], b"204"),
+        # What is neither.
+        ([PREFACE[:-2] + b"xx"], b"400"),
+        ([b"\x16\x03\x01\x02\x00\x01"], b"400"),
+    ],
+)
+async def test_everything_else_is_http_1(pieces: list[bytes], status: bytes) -> None:
+    async with Listening() as listening:
+        reader, writer = await listening.connect()
+        for piece in pieces:
+            writer.write(piece)
+            await writer.drain()
+            await asyncio.sleep(0.005)
+        assert (await reader.readuntil(b"\r\n")).split()[1] == status
+        assert listening.backend.taken.empty()
+        await hang_up(writer)
+
+
+async def test_a_connection_of_http_1_stays_one() -> None:
+    async with Listening() as listening:
+        reader, writer = await listening.connect()
+        for _ in range(2):
+            writer.write(REQUEST)
+            assert await reader.readuntil(b"\r\n\r\n")
+        writer.write(PREFACE)
+        assert b" 400 " in await reader.readuntil(b"\r\n")
+        assert listening.backend.taken.empty()
+        await hang_up(writer)
+
+
+@pytest.mark.parametrize("said", [b"", b"PRI * HTTP/2.0\r\n"])
+async def test_a_connection_that_does_not_say_what_it_speaks_is_cut(said: bytes) -> None:
+    async with Listening(timeout_keep_alive=0) as listening:
+        reader, writer = await listening.connect()
+        writer.write(said)
+        with suppress(ConnectionError):
+            assert await reader.read() == b""
+        assert listening.connections == 0
+        await hang_up(writer)
+
+
+async def test_a_connection_that_ends_before_it_says_anything_is_forgotten() -> None:
+    async with Listening() as listening:
+        reader, writer = await listening.connect()
+        writer.write_eof()
+        assert await reader.read() == b""
+        assert listening.connections == 0
+        await hang_up(writer)
+
+
+async def test_a_connection_that_has_said_nothing_does_not_hold_up_the_stop() -> None:
+    async with Listening() as listening:
+        reader, writer = await listening.connect()
+        writer.write(b"P")
+        while not listening.connections:  # noqa: ASYNC110 - nothing tells of an accepted connection
+            await asyncio.sleep(0.001)
+        listening.shut_down()
+        # Its byte may have been read or not; if not, the connection is reset.
+        with suppress(ConnectionError):
+            assert await reader.read() == b""
+        await hang_up(writer)
 
 
 # --- the server -------------------------------------------------------------------------------

@@ -6,39 +6,69 @@ Tasks and events pass through as the JSON they are stored in; nothing is decoded
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final, assert_never
+from typing import TYPE_CHECKING, Final, assert_never, cast
 
 import msgspec
 import msgspec.inspect as shapes
 
+from dragoman.dialects.base import Reading
+from dragoman.dialects.v1_0 import errors
 from dragoman.dialects.v1_0.card import encode_card
 from dragoman.dialects.v1_0.decode import Form
 from dragoman.dialects.v1_0.methods import METHODS
 from dragoman.errors import InvalidParamsError
 from dragoman.model.cards import AgentCard
 from dragoman.model.documents import TaskDocument, TaskPage
+from dragoman.model.events import StreamResponse
 from dragoman.model.messages import Message
 from dragoman.model.operations import (
     REQUEST_TYPES,
     Empty,
     ListTaskPushNotificationConfigsResponse,
     ListTasksRequest,
+    ListTasksResponse,
     Operation,
+    SendMessageResponse,
 )
 from dragoman.model.push import TaskPushNotificationConfig
+from dragoman.model.tasks import Task
 from dragoman.model.timestamps import parse_timestamp
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from dragoman.dialects.base import Dialect, Result
+    from dragoman.dialects.base import Received, Result
+    from dragoman.errors import A2AError
     from dragoman.model.documents import EventDocument
     from dragoman.model.operations import Request
 
-__all__ = ("V1_0", "V1_0_DIALECT")
+__all__ = ("V1_0", "V1_0_DIALECT", "Frames")
+
+Answer = (
+    SendMessageResponse
+    | Task
+    | ListTasksResponse
+    | TaskPushNotificationConfig
+    | ListTaskPushNotificationConfigsResponse
+    | Empty
+    | AgentCard
+)
+"""What stands on the wire for the answer of a unary operation."""
 
 _ENCODER: Final = msgspec.json.Encoder()
 _FORMS: Final = {operation: Form(kind) for operation, kind in REQUEST_TYPES.items()}
+_EVENT: Final = Form(StreamResponse)
+_ANSWERS: Final[dict[Operation, Form[Answer]]] = {
+    Operation.SEND_MESSAGE: Form(SendMessageResponse),
+    Operation.GET_TASK: Form(Task),
+    Operation.LIST_TASKS: Form(ListTasksResponse),
+    Operation.CANCEL_TASK: Form(Task),
+    Operation.CREATE_TASK_PUSH_NOTIFICATION_CONFIG: Form(TaskPushNotificationConfig),
+    Operation.GET_TASK_PUSH_NOTIFICATION_CONFIG: Form(TaskPushNotificationConfig),
+    Operation.LIST_TASK_PUSH_NOTIFICATION_CONFIGS: Form(ListTaskPushNotificationConfigsResponse),
+    Operation.DELETE_TASK_PUSH_NOTIFICATION_CONFIG: Form(Empty),
+    Operation.GET_EXTENDED_AGENT_CARD: Form(AgentCard),
+}
 _INTEGER: Final = re.compile(r"-?\d{1,10}", re.ASCII)
 _BOOLEANS: Final = {"true": True, "false": False}
 _BARE_TASK: Final = frozenset({Operation.GET_TASK, Operation.CANCEL_TASK})
@@ -50,14 +80,20 @@ class V1_0:  # noqa: N801 - the name of the version
     __slots__ = ()
 
     name: str = "1.0"
+    has_final: bool = False
+    has_messages: bool = True
 
     def operation(self, method: str) -> Operation | None:
         """Return the operation of a method name, None if 1.0 has none such."""
         return METHODS.get(method)
 
-    def decode_request(self, operation: Operation, params: bytes) -> Request:
+    def method(self, operation: Operation) -> str:
+        """Return the method name of an operation."""
+        return operation.value
+
+    def decode_request(self, operation: Operation, params: bytes) -> Reading:
         """Read a request from a JSON object."""
-        return _checked(_FORMS[operation].decode(params))
+        return Reading(_checked(_FORMS[operation].decode(params)), self)
 
     def decode_query(self, operation: Operation, fields: Mapping[str, str]) -> Request:
         """Read a request from texts by JSON name; an empty text is absent."""
@@ -87,16 +123,58 @@ class V1_0:  # noqa: N801 - the name of the version
             case _:
                 assert_never(result)
 
-    def encode_event(self, event: EventDocument) -> bytes:
-        """Write one frame of a stream: the bytes are ready."""
-        return event.json
+    def frame_writer(self) -> Frames:
+        """Return what writes the events of a stream: the bytes are ready."""
+        return _FRAMES
 
-    def encode_card(self, card: AgentCard) -> bytes:
-        """Write an agent card."""
-        return encode_card(card)
+    def encode_error(self, problem: A2AError) -> bytes:
+        """Write the ``error`` member of a JSON-RPC response."""
+        return errors.encode_error(problem)
+
+    def encode_http_error(self, problem: A2AError) -> tuple[int, bytes]:
+        """Write an error for HTTP: the status and the body."""
+        return errors.encode_http_error(problem)
+
+    def encode_request(self, operation: Operation, request: Request) -> bytes:
+        """Write a request as a JSON object."""
+        del operation
+        return _ENCODER.encode(request)
+
+    def decode_result(self, operation: Operation, data: bytes) -> Received:
+        """Read the answer of a unary operation."""
+        answer = _ANSWERS[operation].decode(data)
+        if isinstance(answer, SendMessageResponse):
+            return cast("Task | Message", answer.task or answer.message)
+        return answer
+
+    def decode_event(self, data: bytes) -> StreamResponse:
+        """Read one frame of a stream."""
+        return _EVENT.decode(data)
+
+    def decode_error(self, error: Mapping[str, object]) -> A2AError:
+        """Read the ``error`` member of a JSON-RPC response."""
+        return errors.decode_error(error)
+
+    def decode_http_error(self, status: int, body: bytes) -> A2AError:
+        """Read an error of HTTP."""
+        return errors.decode_http_error(status, body)
 
 
-V1_0_DIALECT: Final[Dialect] = V1_0()
+class Frames:
+    """Writes events as they are stored. No frame of 1.0 says that it is the last."""
+
+    __slots__ = ()
+
+    has_ended: bool = False
+
+    def write(self, event: EventDocument) -> tuple[bytes, ...]:
+        """Return the frame: the bytes are ready."""
+        return (event.json,)
+
+
+_FRAMES: Final = Frames()
+
+V1_0_DIALECT: Final = V1_0()
 
 
 def _checked(request: Request) -> Request:

@@ -13,7 +13,7 @@ from dragoman.model.operations import Operation
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ("RESERVED_SEGMENTS", "ROUTES")
+__all__ = ("ROUTES",)
 
 # R-11.3-1. The variables have the JSON names of the fields they fill.
 ROUTES: Final[Mapping[str, Mapping[str, Operation]]] = {
@@ -37,20 +37,3 @@ ROUTES: Final[Mapping[str, Mapping[str, Operation]]] = {
     },
     "/extendedAgentCard": {"GET": Operation.GET_EXTENDED_AGENT_CARD},
 }
-
-RESERVED_SEGMENTS: Final = frozenset(
-    {
-        "v1",
-        "api",
-        "a2a",
-        "agent",
-        "tasks",
-        "message",
-        "console",
-        "healthz",
-        "readyz",
-        "metrics",
-        ".well-known",
-    }
-)
-"""First segments that are never a tenant: routes of ours begin with them (DESIGN.md section 3)."""

@@ -62,6 +62,12 @@ INSERT INTO sends (id, tenant, owner, message_id, digest, at_ms, task_id, reply)
 SELECT * FROM (VALUES (?, ?, ?, ?, ?, ?, ?, ?)...)
 WHERE column1 IS NOT NULL;
 
+-- name: put_aliases
+-- Note what clients call new tasks. The newest task of a name has it.
+INSERT OR REPLACE INTO aliases (tenant, owner, alias, task_id)
+SELECT * FROM (VALUES (?, ?, ?, ?)...)
+WHERE column1 IS NOT NULL;
+
 -- name: insert_journal
 -- Record results of durable calls. Fails on a number that is taken.
 INSERT INTO journal (task_id, n, kind, name, result)
@@ -108,6 +114,9 @@ SELECT
     id, tenant, owner, context_id, skill_id, origin_dialect, created_ms,
     state, status_at_ms, epoch, seq, snapshot_seq, head, artifacts, history
 FROM tasks WHERE id = ? AND tenant = ? AND owner = ?;
+
+-- name: select_alias
+SELECT task_id FROM aliases WHERE tenant = ? AND owner = ? AND alias = ?;
 
 -- name: select_unfinished
 -- In the words of the partial index tasks_unfinished.

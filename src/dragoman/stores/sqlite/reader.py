@@ -70,6 +70,11 @@ class Reader:
         ):
             yield SendKey(Scope(tenant, owner), message_id), row
 
+    def find_alias(self, scope: Scope, alias: str) -> str | None:
+        """Return the id of the task that a client calls by an id of its own."""
+        rows = self._rows(_QUERIES["select_alias"], scope.tenant, scope.owner, alias)
+        return rows[0][0] if rows else None
+
     def load(self, scope: Scope, task_id: str) -> StoredTask | None:
         """Return a task."""
         rows = self._rows(_SELECT_TASK, task_id, scope.tenant, scope.owner)

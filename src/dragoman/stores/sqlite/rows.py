@@ -24,7 +24,7 @@ class Rows:
     The writes of one task become one: its last state, its last snapshot, joined segments.
 
     Attributes:
-        created: rows of new tasks.
+        created, aliases: rows of new tasks, and of what their clients call them.
         expected: (id, epoch, last event) that must be true of tasks before anything is stored.
         updated: new values for tasks that exist.
         snapshots: of tasks that are under way; ``ended`` are those that need none any more.
@@ -35,6 +35,7 @@ class Rows:
 
     def __init__(self) -> None:
         self.created: list[object] = []
+        self.aliases: list[object] = []
         self.expected: list[object] = []
         self.updated: list[object] = []
         self.snapshots: list[object] = []
@@ -160,6 +161,8 @@ class _Fold:
                 self._seq,
                 *final,
             )
+            if new.alias:
+                rows.aliases += (new.scope.tenant, new.scope.owner, new.alias, first.task_id)
             return
         rows.expected += (first.task_id, first.epoch, first.expected_seq)
         if state is not None:

@@ -179,6 +179,13 @@ class SQLiteTaskStore:
             self._recent.add(task)
         return task
 
+    async def find_alias(self, scope: Scope, alias: str) -> str | None:
+        """Return the id of the task that a client of this scope calls by an id of its own."""
+        try:
+            return self._reader.find_alias(scope, alias)
+        except sqlite3.Error as error:
+            raise _unavailable(error) from error
+
     async def read_journal(self, task_id: str) -> tuple[JournalEntry, ...]:
         """Return the recorded results of a task, oldest first."""
         return await self._in_thread(Reader.read_journal, task_id)

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.dialects.base import Dialect
+from dragoman.dialects.v1_0.card import encode_card
 from dragoman.dialects.v1_0.codec import V1_0_DIALECT
 from dragoman.dialects.v1_0.methods import METHODS
 from dragoman.errors import FieldViolation, InvalidParamsError, JSONParseError
@@ -347,7 +348,7 @@ def test_the_other_results_are_written_as_they_are() -> None:
 
 def test_a_card_has_its_required_members_even_when_empty() -> None:
     wire = V1_0_DIALECT.encode_result(Operation.GET_EXTENDED_AGENT_CARD, CARD)
-    assert wire == V1_0_DIALECT.encode_card(CARD)
+    assert wire == encode_card(CARD)
     assert msgspec.json.decode(wire) == {
         "name": "a",
         "description": "",
@@ -362,4 +363,6 @@ def test_a_card_has_its_required_members_even_when_empty() -> None:
 
 def test_an_event_is_sent_as_it_is_stored() -> None:
     event = EventDocument(3, b'{"statusUpdate":{}}')
-    assert V1_0_DIALECT.encode_event(event) is event.json
+    writer = V1_0_DIALECT.frame_writer()
+    assert writer.write(event) == (event.json,)
+    assert not writer.has_ended

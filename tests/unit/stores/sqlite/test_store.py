@@ -213,7 +213,7 @@ async def test_a_database_of_a_newer_version_is_refused(path: Path) -> None:
     connection.execute("PRAGMA user_version = 99")
     connection.close()
     assert await refusal(path) == (
-        f"{path} was written by a newer Dragoman (schema 99, this one knows 1); "
+        f"{path} was written by a newer Dragoman (schema 99, this one knows 2); "
         "upgrade Dragoman or use another --store"
     )
 

@@ -1,10 +1,18 @@
+from pathlib import Path
+
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.bindings import jsonrpc, rest
-from dragoman.bindings.errors import MethodNotAllowedError, decode_error, details, spelling_of
+from dragoman.dialects.v1_0.errors import (
+    decode_details,
+    decode_error,
+    decode_http_error,
+    details,
+    encode_error,
+    encode_http_error,
+)
 from dragoman.errors import (
     SPELLINGS,
     A2AError,
@@ -14,14 +22,17 @@ from dragoman.errors import (
     InvalidParamsError,
     InvalidRequestError,
     JSONParseError,
+    MethodNotAllowedError,
     MethodNotFoundError,
     RateLimitedError,
     TaskNotCancelableError,
     TaskNotFoundError,
     UnavailableError,
+    spelling_of,
 )
 from tests.strategies import json_values
 
+VECTORS = Path(__file__).resolve().parents[3] / "vectors" / "v1_0" / "errors"
 INFO = "type.googleapis.com/google.rpc.ErrorInfo"
 
 
@@ -88,13 +99,12 @@ def test_method_not_allowed_is_405() -> None:
 @pytest.mark.parametrize("kind", SPELLINGS, ids=lambda kind: kind.__name__)
 def test_every_error_reads_back_from_both_bindings(kind: type[A2AError]) -> None:
     error = example(kind)
-    with pytest.raises(kind) as caught:
-        jsonrpc.read_response(jsonrpc.error(b"1", error))
-    status, body = rest.error(error)
-    read = decode_error(error.message, msgspec.json.decode(body)["error"]["details"], status=status)
+    over_jsonrpc = decode_error(msgspec.json.decode(encode_error(error)))
+    over_http = decode_http_error(*encode_http_error(error))
+    assert type(over_jsonrpc) is kind
     # Over HTTP both of these have the reason INVALID_REQUEST.
-    assert type(read) is (InvalidRequestError if kind is JSONParseError else kind)
-    for seen in (caught.value, read):
+    assert type(over_http) is (InvalidRequestError if kind is JSONParseError else kind)
+    for seen in (over_jsonrpc, over_http):
         assert seen.message == "what happened"
         assert seen.metadata == error.metadata
         assert seen.violations == error.violations
@@ -127,34 +137,62 @@ def test_an_error_is_known_by_reason_then_code_then_status(
     reason: str | None, code: int | None, status: int | None, kind: type[A2AError]
 ) -> None:
     found = [{"@type": INFO, "reason": reason}] if reason else None
-    assert type(decode_error("x", found, code=code, status=status)) is kind
+    assert type(decode_details("x", found, code=code, status=status)) is kind
 
 
 def test_metadata_that_is_not_text_stays_readable() -> None:
     found = [{"@type": INFO, "metadata": {"errors": [1], "a": "b"}}]
-    assert decode_error("x", found).metadata == {"errors": "[1]", "a": "b"}
+    assert decode_details("x", found).metadata == {"errors": "[1]", "a": "b"}
 
 
 @pytest.mark.parametrize("delay", ["soon", 5, None, "s"])
 def test_a_delay_that_is_none_is_ignored(delay: object) -> None:
     found = [{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": delay}]
-    assert decode_error("x", found).retry_after_seconds is None
+    assert decode_details("x", found).retry_after_seconds is None
 
 
 @given(json_values)
 def test_any_details_are_survived(found: object) -> None:
     for value in (found, [found], [{"@type": INFO, "metadata": found, "reason": found}]):
-        assert isinstance(decode_error("x", value, code=-32602), A2AError)
+        assert isinstance(decode_details("x", value, code=-32602), A2AError)
 
 
 @given(json_values)
 def test_any_violations_are_survived(found: object) -> None:
     listed = [{"@type": "type.googleapis.com/google.rpc.BadRequest", "fieldViolations": found}]
-    assert isinstance(decode_error("x", listed).violations, tuple)
+    assert isinstance(decode_details("x", listed).violations, tuple)
 
 
 @given(st.text())
 def test_a_message_passes_whatever_it_says(message: str) -> None:
-    with pytest.raises(InternalError) as caught:
-        jsonrpc.read_response(jsonrpc.error(b"1", InternalError(message)))
-    assert caught.value.message == (message or "Internal error")
+    read = decode_error(msgspec.json.decode(encode_error(InternalError(message))))
+    assert read.message == (message or "Internal error")
+
+
+def test_an_error_of_a_careless_peer_is_still_an_error() -> None:
+    assert decode_error({"code": "x", "message": 5}).message == "Internal error"
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"<html>", b"[]", b'{"error":5}', b'{"error":{"message":5}}']
+)
+def test_a_body_that_is_no_error_leaves_the_status_to_tell(body: bytes) -> None:
+    assert type(decode_http_error(404, body)) is MethodNotFoundError
+
+
+# --- writing ------------------------------------------------------------------------------------
+
+
+@pytest.mark.requirement("R-11.6-1", "R-11.6-2", "R-11.6-6", "R-3.3.2-17")
+def test_errors_are_written_as_in_section_4_5() -> None:
+    status, body = encode_http_error(TaskNotFoundError("t-9"))
+    vector = msgspec.json.decode((VECTORS / "http-task-not-found.json").read_bytes())
+    assert status == 404
+    assert msgspec.json.decode(body) == vector["wire"]
+
+
+def test_method_not_allowed_has_the_same_form() -> None:
+    _, body = encode_http_error(MethodNotAllowedError(("GET", "POST")))
+    error = msgspec.json.decode(body)["error"]
+    assert (error["code"], error["status"]) == (405, "UNIMPLEMENTED")
+    assert error["details"][0]["metadata"] == {"allow": "GET, POST"}

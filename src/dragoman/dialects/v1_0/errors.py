@@ -1,11 +1,12 @@
-"""Errors on the wire: the typed details that JSON-RPC and HTTP+JSON share, written and read."""
+"""Errors in 1.0: their objects on JSON-RPC and HTTP+JSON and the typed details both share."""
 
 from __future__ import annotations
 
-from typing import Any, Final, TypeGuard, cast
+from typing import TYPE_CHECKING, Any, Final, TypeGuard, cast
 
 import msgspec
 
+from dragoman.dialects.violations import DECODER_ERRORS
 from dragoman.errors import (
     ERROR_DOMAIN,
     SPELLINGS,
@@ -15,18 +16,29 @@ from dragoman.errors import (
     InternalError,
     InvalidAgentResponseError,
     InvalidRequestError,
+    MethodNotAllowedError,
     MethodNotFoundError,
     PayloadTooLargeError,
     PermissionDeniedError,
     RateLimitedError,
-    Spelling,
     TaskNotCancelableError,
     UnauthenticatedError,
     UnavailableError,
     UnsupportedOperationError,
+    spelling_of,
 )
 
-__all__ = ("MethodNotAllowedError", "decode_error", "details", "spelling_of")
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = (
+    "decode_details",
+    "decode_error",
+    "decode_http_error",
+    "details",
+    "encode_error",
+    "encode_http_error",
+)
 
 _TYPE: Final = "type.googleapis.com/google.rpc."
 ERROR_INFO: Final = _TYPE + "ErrorInfo"
@@ -34,30 +46,30 @@ BAD_REQUEST: Final = _TYPE + "BadRequest"
 RETRY_INFO: Final = _TYPE + "RetryInfo"
 
 
-class MethodNotAllowedError(A2AError):
-    """The route exists, but not for this HTTP method. Only HTTP can say so."""
-
-    standard_message = "Method not allowed"
-
-    def __init__(self, allow: tuple[str, ...], message: str | None = None) -> None:
-        """Name the methods that the route does take; they belong in the Allow header too."""
-        super().__init__(message, metadata={"allow": ", ".join(allow)})
-        self.allow = allow
+_encode: Final = msgspec.json.Encoder().encode
+_decode: Final = msgspec.json.Decoder().decode
 
 
-# HTTP 405 has no gRPC counterpart of its own; UNIMPLEMENTED is what gRPC says to an unknown method.
-_SPELLINGS: Final[dict[type[A2AError], Spelling]] = {
-    **SPELLINGS,
-    MethodNotAllowedError: Spelling(-32601, 405, "UNIMPLEMENTED", 12, "METHOD_NOT_ALLOWED"),
-}
+def encode_error(problem: A2AError) -> bytes:
+    """Write the ``error`` member of a JSON-RPC response (R-9.5-1, R-9.5-2)."""
+    value = {
+        "code": spelling_of(problem).jsonrpc,
+        "message": problem.message,
+        "data": details(problem),
+    }
+    return _encode(value)
 
 
-def spelling_of(error: A2AError) -> Spelling:
-    """Return how an error is written; a class without a row of its own is written as its base."""
-    for kind in type(error).__mro__:
-        if kind in _SPELLINGS:
-            return _SPELLINGS[kind]
-    return _SPELLINGS[InternalError]
+def encode_http_error(problem: A2AError) -> tuple[int, bytes]:
+    """Write an error for HTTP: the status and the body (R-11.6-1, R-11.6-2)."""
+    spelling = spelling_of(problem)
+    value = {
+        "code": spelling.http,
+        "status": spelling.grpc,
+        "message": problem.message,
+        "details": details(problem),
+    }
+    return spelling.http, _encode({"error": value})
 
 
 def details(error: A2AError) -> list[dict[str, object]]:
@@ -105,7 +117,28 @@ _BY_STATUS: Final[dict[int, type[A2AError]]] = {
 }
 
 
-def decode_error(
+def decode_error(error: Mapping[str, object]) -> A2AError:
+    """Read the ``error`` member of a JSON-RPC response."""
+    code = error.get("code")
+    return decode_details(
+        _text(error.get("message")),
+        error.get("data"),
+        code=code if isinstance(code, int) else None,
+    )
+
+
+def decode_http_error(status: int, body: bytes) -> A2AError:
+    """Read an error of HTTP; a body that is none leaves the status to tell."""
+    try:
+        value = _decode(body)
+    except DECODER_ERRORS:
+        value = None
+    error = value.get("error") if _is_object(value) else None
+    found = error if _is_object(error) else {}
+    return decode_details(_text(found.get("message")), found.get("details"), status=status)
+
+
+def decode_details(
     message: str, found: object, *, code: int | None = None, status: int | None = None
 ) -> A2AError:
     """Read an error a peer has sent: by its reason, then its JSON-RPC code, then its HTTP status.
@@ -128,8 +161,8 @@ def decode_error(
 
 
 def _kind(reason: object, code: int | None, status: int | None) -> type[A2AError]:
-    by_reason = [kind for kind, spelling in _SPELLINGS.items() if spelling.reason == reason]
-    by_code = [kind for kind, spelling in _SPELLINGS.items() if spelling.jsonrpc == code]
+    by_reason = [kind for kind, spelling in SPELLINGS.items() if spelling.reason == reason]
+    by_code = [kind for kind, spelling in SPELLINGS.items() if spelling.jsonrpc == code]
     # Two errors may share a reason, or a code; together they are distinct.
     for kind in by_reason:
         if kind in by_code:
@@ -139,6 +172,10 @@ def _kind(reason: object, code: int | None, status: int | None) -> type[A2AError
     if by_code:
         return by_code[0]
     return _BY_STATUS.get(status or 0, InternalError)
+
+
+def _text(found: object) -> str:
+    return found if isinstance(found, str) else ""
 
 
 def _detail(found: object, kind: str) -> dict[str, Any]:

@@ -1,0 +1,1 @@
+"""The gRPC binding: which rpc is which operation, and messages to the model and back."""

@@ -1,0 +1,68 @@
+"""The GrpcDialect port: one wire form of A2A in protobuf messages.
+
+Whoever serves or calls moves bytes: gRPC's own library is not needed to read or write them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+
+from dragoman.dialects.base import Dialect
+from dragoman.model.operations import Operation
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dragoman.errors import A2AError
+
+__all__ = ("STATUS_DETAILS", "STREAMING", "GrpcDialect", "GrpcStatus")
+
+STATUS_DETAILS: Final = "grpc-status-details-bin"
+"""The trailer that holds the details of an error (reference section 5)."""
+
+STREAMING: Final = frozenset({Operation.SEND_STREAMING_MESSAGE, Operation.SUBSCRIBE_TO_TASK})
+"""The operations whose rpc answers with a stream, in every version."""
+
+
+class GrpcStatus(NamedTuple):
+    """How an rpc fails.
+
+    Attributes:
+        code: the number of the status, such as 5 for NOT_FOUND.
+        details: the text beside it.
+        trailer: what STATUS_DETAILS holds, a google.rpc.Status.
+    """
+
+    code: int
+    details: str
+    trailer: bytes
+
+
+class GrpcDialect(Dialect, Protocol):
+    """A wire form that travels over gRPC.
+
+    What the Dialect port calls params, result and frame is here a serialized message. Bytes that
+    are no such message raise ``InvalidRequestError``, where JSON has ``JSONParseError``.
+    """
+
+    @property
+    def service(self) -> str:
+        """Return the full name of the service; a method's path is ``/<service>/<rpc>``."""
+        ...
+
+    @property
+    def rpcs(self) -> Mapping[str, Operation]:
+        """Return the operations by name of their rpc, other names of the same rpc included."""
+        ...
+
+    def rpc(self, operation: Operation) -> str:
+        """Return the name to call an operation by."""
+        ...
+
+    def encode_status(self, problem: A2AError) -> GrpcStatus:
+        """Write an error."""
+        ...
+
+    def decode_status(self, code: int, details: str, trailer: bytes | None) -> A2AError:
+        """Read an error; whatever the trailer is, an error comes of it."""
+        ...

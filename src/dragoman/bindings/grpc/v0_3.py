@@ -1,0 +1,121 @@
+"""A2A 0.3 over gRPC, and 0.2.2 to 0.2.6 with it (0.x reference, 3.9 and 4.4).
+
+The messages are those that 0.3 has as ProtoJSON, and what they mean is that dialect's business;
+here they are read from their bytes and written to them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from dragoman.bindings.grpc.base import GrpcStatus
+from dragoman.bindings.grpc.status import encode_trailer, read_details
+from dragoman.bindings.grpc.v0_3_answers import (
+    MessageEncoder,
+    decode_event,
+    decode_result,
+    encode_result,
+)
+from dragoman.bindings.grpc.v0_3_requests import decode_request, encode_request
+from dragoman.dialects.base import Reading
+from dragoman.dialects.legacy_error_readers import read_grpc_error
+from dragoman.dialects.legacy_errors import grpc_error
+from dragoman.dialects.v0_3_proto.codec import Frames
+from dragoman.dialects.v0_3_proto.decode import Decoder
+from dragoman.dialects.v1_0.errors import decode_details
+from dragoman.errors import spelling_of
+from dragoman.model.operations import Operation
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dragoman.dialects.base import Received, Result
+    from dragoman.dialects.file_bytes import FileBytes
+    from dragoman.errors import A2AError
+    from dragoman.model.events import StreamResponse
+    from dragoman.model.operations import Request
+
+__all__ = ("V0_3_GRPC", "GrpcV0_3")
+
+_NAME: Final = "0.3-grpc"
+
+_NAMES: Final = {
+    **{operation: operation.value for operation in Operation},
+    Operation.SUBSCRIBE_TO_TASK: "TaskSubscription",
+    Operation.LIST_TASK_PUSH_NOTIFICATION_CONFIGS: "ListTaskPushNotificationConfig",
+    Operation.GET_EXTENDED_AGENT_CARD: "GetAgentCard",
+}
+_RPCS: Final = {
+    **{name: operation for operation, name in _NAMES.items()},
+    # 3.9: what 0.2.2 to 0.2.4 and the prose of 0.3 call them.
+    "CreateTaskPushNotification": Operation.CREATE_TASK_PUSH_NOTIFICATION_CONFIG,
+    "GetTaskPushNotification": Operation.GET_TASK_PUSH_NOTIFICATION_CONFIG,
+    "ListTaskPushNotification": Operation.LIST_TASK_PUSH_NOTIFICATION_CONFIGS,
+    "DeleteTaskPushNotification": Operation.DELETE_TASK_PUSH_NOTIFICATION_CONFIG,
+    "ListTask": Operation.LIST_TASKS,
+}
+
+
+class GrpcV0_3:  # noqa: N801 - the name of the version
+    """A2A 0.3 over gRPC."""
+
+    __slots__ = ("_decoder", "_encoder", "name")
+
+    has_final: bool = True
+    has_messages: bool = True
+    service: str = "a2a.v1.A2AService"
+
+    def __init__(self, file_bytes: FileBytes | None = None) -> None:
+        """Pin the peer's habit with file content if it is known (0.x reference, 5.7)."""
+        self.name: str = _NAME if file_bytes is None else f"{_NAME}+{file_bytes}"
+        self._decoder = Decoder(file_bytes)
+        self._encoder = MessageEncoder(file_bytes)
+
+    @property
+    def rpcs(self) -> Mapping[str, Operation]:
+        """Return the operations by name of their rpc, the names of 0.2 included."""
+        return _RPCS
+
+    def rpc(self, operation: Operation) -> str:
+        """Return the name to call an operation by."""
+        return _NAMES[operation]
+
+    def decode_request(self, operation: Operation, params: bytes) -> Reading:
+        """Read a request."""
+        return Reading(decode_request(operation, params, self._decoder), self)
+
+    def encode_result(self, operation: Operation, result: Result) -> bytes:
+        """Write the answer of a unary operation."""
+        return encode_result(operation, result, self._encoder)
+
+    def frame_writer(self) -> Frames:
+        """Return what writes the events of one stream."""
+        return Frames(self.name, self._encoder)
+
+    def encode_status(self, problem: A2AError) -> GrpcStatus:
+        """Write an error; peers know it by the name before the text."""
+        code, details = grpc_error(problem)
+        return GrpcStatus(code, details, encode_trailer(problem, code, details))
+
+    def encode_request(self, operation: Operation, request: Request) -> bytes:
+        """Write a request."""
+        return encode_request(operation, request, self._encoder)
+
+    def decode_result(self, operation: Operation, data: bytes) -> Received:
+        """Read the answer of a unary operation."""
+        return decode_result(operation, data, self._decoder)
+
+    def decode_event(self, data: bytes) -> StreamResponse:
+        """Read one frame of a stream."""
+        return decode_event(data, self._decoder)
+
+    def decode_status(self, code: int, details: str, trailer: bytes | None) -> A2AError:
+        """Read an error: by the reason in its trailer, else by its name, else by its status."""
+        told = read_grpc_error(code, details)
+        found = read_details(trailer)
+        if not found:
+            return told
+        return decode_details(told.message, found, code=spelling_of(told).jsonrpc)
+
+
+V0_3_GRPC: Final = GrpcV0_3()

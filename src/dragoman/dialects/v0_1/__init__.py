@@ -1,0 +1,1 @@
+"""A2A 0.1: JSON-RPC alone, task ids made by the client, parts told apart by ``type``."""

@@ -1,0 +1,119 @@
+"""The 0.1 dialect."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from dragoman.dialects.base import Reading
+from dragoman.dialects.legacy_error_readers import read_error_object
+from dragoman.dialects.legacy_errors import ERRORS_0_1, error_object
+from dragoman.dialects.v0_1.answers import decode_event, decode_result
+from dragoman.dialects.v0_1.decode import decode_send, decode_task_request
+from dragoman.dialects.v0_1.encode import Writer, task_of
+from dragoman.dialects.v0_1.frames import Frames
+from dragoman.dialects.v0_1.methods import CALLS, METHODS
+from dragoman.dialects.v0_1.requests import encode_request
+from dragoman.model.documents import TaskDocument
+from dragoman.model.messages import Message
+from dragoman.model.operations import Operation
+from dragoman.model.push import TaskPushNotificationConfig
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dragoman.dialects.base import FrameWriter, Received, Result, RpcDialect
+    from dragoman.errors import A2AError
+    from dragoman.model.events import StreamResponse
+    from dragoman.model.operations import Request
+
+__all__ = ("V0_1", "V0_1_DIALECT")
+
+_encode: Final = msgspec.json.Encoder().encode
+_SENDS: Final = (Operation.SEND_MESSAGE, Operation.SEND_STREAMING_MESSAGE)
+
+
+class V0_1:  # noqa: N801 - the name of the version
+    """A2A 0.1, as one peer speaks it."""
+
+    __slots__ = ("_writer",)
+
+    has_final: bool = True
+    has_messages: bool = False
+
+    def __init__(self, shown_id: str = "", *, has_kind: bool = False) -> None:
+        """Take on the habits of a peer.
+
+        Args:
+            shown_id: what the peer calls the task, in place of the id the task has here.
+            has_kind: the peer mixes in members of 0.2: parts have ``kind`` beside ``type`` (D13).
+        """
+        self._writer = Writer(shown_id, has_kind)
+
+    @property
+    def name(self) -> str:
+        """Return the name of the form, whatever the peer calls its task."""
+        return "0.1+kind" if self._writer.has_kind else "0.1"
+
+    def operation(self, method: str) -> Operation | None:
+        """Return the operation of a method name, None if 0.1 has none such."""
+        return METHODS.get(method)
+
+    def method(self, operation: Operation) -> str | None:
+        """Return the method that does an operation, None if 0.1 has none."""
+        return CALLS.get(operation)
+
+    def decode_request(self, operation: Operation, params: bytes) -> Reading:
+        """Read a request from a JSON object.
+
+        The task that a send names is the reading's alias and not in the request: only the server
+        knows whether it is a new one. All other requests name it as the client does.
+        """
+        if operation in _SENDS:
+            send = decode_send(params)
+            return Reading(send.request, V0_1(send.alias, has_kind=send.is_mixed), send.alias)
+        request, task_id = decode_task_request(operation, params)
+        return Reading(request, V0_1(task_id, has_kind=self._writer.has_kind))
+
+    def encode_result(self, operation: Operation, result: Result) -> bytes:
+        """Write the answer of a unary operation."""
+        del operation  # the result says it all
+        match result:
+            case TaskDocument():
+                return _encode(self._writer.task(result.task()))
+            case Message():
+                return _encode(self._writer.task(task_of(result)))
+            case TaskPushNotificationConfig():
+                return _encode(self._writer.push_config(result))
+            case _:
+                # No method of 0.1 asks for a page, a list, a card or nothing.
+                raise TypeError(result)
+
+    def frame_writer(self) -> FrameWriter:
+        """Return what writes the events of one stream."""
+        return Frames(self._writer)
+
+    def encode_error(self, problem: A2AError) -> bytes:
+        """Write the ``error`` member of a response."""
+        return _encode(error_object(problem, ERRORS_0_1))
+
+    def encode_request(self, operation: Operation, request: Request) -> bytes:
+        """Write a request; ``message.task_id`` must name the task, even a new one."""
+        del operation  # the request says it all
+        return encode_request(request)
+
+    def decode_result(self, operation: Operation, data: bytes) -> Received:
+        """Read the answer of a unary operation."""
+        return decode_result(operation, data)
+
+    def decode_event(self, data: bytes) -> StreamResponse:
+        """Read one frame of a stream; the context of an event is the task's id."""
+        return decode_event(data)
+
+    def decode_error(self, error: Mapping[str, object]) -> A2AError:
+        """Read the ``error`` member of a response; whatever it is, an error comes of it."""
+        return read_error_object(error, ERRORS_0_1)
+
+
+V0_1_DIALECT: Final[RpcDialect] = V0_1()

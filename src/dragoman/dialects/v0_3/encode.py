@@ -1,0 +1,174 @@
+"""Answers and events of 0.2 and 0.3, as plain JSON objects with ``kind`` first.
+
+Some clients want ``kind`` to be the first member (0.x reference, 8.2 A24), so the objects are
+written in order. A client that sent its parts by ``type`` gets ``type`` beside ``kind``, and an
+``index`` beside ``artifactId`` (6.1 D9, 8.1 X11).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, cast
+
+from dragoman.dialects.part_marks import lower_part
+from dragoman.dialects.tolerant import INPUT_REQUEST
+from dragoman.model.events import TaskStatusUpdateEvent
+from dragoman.model.messages import Role
+from dragoman.model.tasks import TaskState
+
+if TYPE_CHECKING:
+    from dragoman.model.base import JsonObject
+    from dragoman.model.events import StreamResponse, TaskArtifactUpdateEvent
+    from dragoman.model.messages import Message
+    from dragoman.model.parts import Part
+    from dragoman.model.tasks import Artifact, Task, TaskStatus
+
+__all__ = ("STATES", "Writer", "has_stopped")
+
+_ROLES: Final = {Role.USER: "user", Role.AGENT: "agent"}
+STATES: Final = {
+    state: state.value.removeprefix("TASK_STATE_").lower().replace("_", "-") for state in TaskState
+}
+
+
+class Writer:
+    """Makes the objects of one variant of the form."""
+
+    __slots__ = ("_is_dual",)
+
+    def __init__(self, *, is_dual: bool = False) -> None:
+        """Choose whether parts have ``type`` and artifacts ``index`` as well."""
+        self._is_dual = is_dual
+
+    def message(self, message: Message) -> JsonObject:
+        """Return a message."""
+        members: JsonObject = {
+            "kind": "message",
+            "messageId": message.message_id,
+            "role": _ROLES[message.role],
+            "parts": self._parts(message.parts),
+        }
+        if message.task_id:
+            members["taskId"] = message.task_id
+        if message.context_id:
+            members["contextId"] = message.context_id
+        if message.metadata is not None:
+            members |= _message_metadata(message.metadata)
+        if message.extensions:
+            members["extensions"] = message.extensions
+        if message.reference_task_ids:
+            members["referenceTaskIds"] = message.reference_task_ids
+        return members
+
+    def task(self, task: Task) -> JsonObject:
+        """Return a task; a context is required here, so the task's own id stands in (5.3)."""
+        members: JsonObject = {
+            "kind": "task",
+            "id": task.id,
+            "contextId": task.context_id or task.id,
+            "status": self._status(task.status),
+        }
+        if task.artifacts:
+            members["artifacts"] = [
+                self._artifact(artifact, index) for index, artifact in enumerate(task.artifacts)
+            ]
+        if task.history:
+            members["history"] = [self.message(message) for message in task.history]
+        if task.metadata is not None:
+            members["metadata"] = task.metadata
+        return members
+
+    def frames(self, event: StreamResponse) -> list[JsonObject]:
+        """Return the objects of one event.
+
+        5.9: a task that has stopped is followed by its status once more, because only a
+        status-update can say that it is the last.
+        """
+        if (update := event.status_update) is not None:
+            return [self._status_update(update)]
+        if event.message is not None:
+            return [self.message(event.message)]
+        if (task := event.task) is not None:
+            frames = [self.task(task)]
+            if has_stopped(task.status):
+                context_id = task.context_id or task.id
+                last = TaskStatusUpdateEvent(
+                    task_id=task.id, context_id=context_id, status=task.status
+                )
+                frames.append(self._status_update(last))
+            return frames
+        return [self._artifact_update(cast("TaskArtifactUpdateEvent", event.artifact_update))]
+
+    def _status_update(self, event: TaskStatusUpdateEvent) -> JsonObject:
+        members: JsonObject = {
+            "kind": "status-update",
+            "taskId": event.task_id,
+            "contextId": event.context_id,
+            "status": self._status(event.status),
+            "final": has_stopped(event.status),
+        }
+        if event.metadata is not None:
+            members["metadata"] = event.metadata
+        return members
+
+    def _artifact_update(self, event: TaskArtifactUpdateEvent) -> JsonObject:
+        members: JsonObject = {
+            "kind": "artifact-update",
+            "taskId": event.task_id,
+            "contextId": event.context_id,
+            "artifact": self._artifact(event.artifact),
+            "append": event.append,
+            "lastChunk": event.last_chunk,
+        }
+        if event.metadata is not None:
+            members["metadata"] = event.metadata
+        return members
+
+    def _status(self, status: TaskStatus) -> JsonObject:
+        members: JsonObject = {"state": STATES[status.state]}
+        if status.message is not None:
+            members["message"] = self.message(status.message)
+        if status.timestamp is not None:
+            members["timestamp"] = status.timestamp
+        return members
+
+    def _artifact(self, artifact: Artifact, index: int | None = None) -> JsonObject:
+        members: JsonObject = {
+            "artifactId": artifact.artifact_id,
+            "parts": self._parts(artifact.parts),
+        }
+        if self._is_dual and index is not None:
+            members["index"] = index
+        if artifact.name:
+            members["name"] = artifact.name
+        if artifact.description:
+            members["description"] = artifact.description
+        if artifact.metadata is not None:
+            members["metadata"] = artifact.metadata
+        if artifact.extensions:
+            members["extensions"] = artifact.extensions
+        return members
+
+    def _parts(self, parts: tuple[Part, ...]) -> list[JsonObject]:
+        return [self._part(part) for part in parts]
+
+    def _part(self, part: Part) -> JsonObject:
+        kind, members = lower_part(part)
+        if not kind:
+            return members
+        if self._is_dual:
+            return {"kind": kind, "type": kind, **members}
+        return {"kind": kind, **members}
+
+
+def has_stopped(status: TaskStatus) -> bool:
+    """Tell whether the task has ended or waits: then ``final`` is true (5.9)."""
+    return status.state.is_terminal or status.state.is_interrupted
+
+
+def _message_metadata(metadata: JsonObject) -> JsonObject:
+    request = metadata.get(INPUT_REQUEST)
+    if not isinstance(request, dict):
+        return {"metadata": metadata}
+    rest = {name: value for name, value in metadata.items() if name != INPUT_REQUEST}
+    members: JsonObject = {"inputRequest": request}
+    return {"metadata": rest, **members} if rest else members

@@ -1,0 +1,461 @@
+"""The ProtoJSON dialect of 0.3, through its port."""
+
+import json
+from contextlib import suppress
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from dragoman.dialects.base import RestDialect
+from dragoman.dialects.file_bytes import FileBytes, read_file_bytes, write_file_bytes
+from dragoman.dialects.v0_3_proto import wire
+from dragoman.dialects.v0_3_proto.codec import V0_3_PROTO_DIALECT, V0_3Proto
+from dragoman.errors import A2AError, InvalidParamsError, JSONParseError, TaskNotFoundError
+from dragoman.model.base import JsonObject
+from dragoman.model.cards import AgentCapabilities, AgentCard, AgentInterface
+from dragoman.model.documents import EventDocument, TaskDocument, TaskPage
+from dragoman.model.events import StreamResponse
+from dragoman.model.messages import Message, Role
+from dragoman.model.operations import (
+    REQUEST_TYPES,
+    CancelTaskRequest,
+    Empty,
+    GetTaskRequest,
+    ListTaskPushNotificationConfigsResponse,
+    ListTasksRequest,
+    ListTasksResponse,
+    Operation,
+    Request,
+    SendMessageConfiguration,
+    SendMessageRequest,
+)
+from dragoman.model.parts import Part
+from dragoman.model.push import TaskPushNotificationConfig
+from dragoman.model.tasks import Artifact, Task, TaskState, TaskStatus
+from tests.strategies import (
+    BY_TYPE,
+    json_values,
+    list_push_configs_responses,
+    message_values,
+    stream_responses,
+    task_values,
+)
+
+DIALECT: RestDialect = V0_3_PROTO_DIALECT
+BINARY = b"\x00\x01\x02\xff"
+TASK = Task(
+    id="T",
+    context_id="C",
+    status=TaskStatus(state=TaskState.COMPLETED, timestamp="2025-08-01T10:00:00.000Z"),
+    artifacts=(
+        Artifact(artifact_id="a1", parts=(Part(raw=BINARY, media_type="x/y", filename="f.bin"),)),
+    ),
+)
+WIRE_TASK = {
+    "id": "T",
+    "contextId": "C",
+    "status": {"state": "TASK_STATE_COMPLETED", "timestamp": "2025-08-01T10:00:00.000Z"},
+    "artifacts": [
+        {
+            "artifactId": "a1",
+            "parts": [
+                {"file": {"fileWithBytes": "QUFFQy93PT0=", "mimeType": "x/y", "name": "f.bin"}}
+            ],
+        }
+    ],
+}
+MESSAGE = Message(message_id="m", role=Role.AGENT, parts=(Part(text="x"),))
+CONFIG = TaskPushNotificationConfig(task_id="t", id="c", url="u")
+WIRE_CONFIG = {
+    "name": "tasks/t/pushNotificationConfigs/c",
+    "pushNotificationConfig": {"id": "c", "url": "u"},
+}
+CARD = AgentCard(
+    name="a",
+    description="d",
+    supported_interfaces=(
+        AgentInterface(url="u", protocol_binding="HTTP+JSON", protocol_version="0.3"),
+    ),
+    version="1",
+    capabilities=AgentCapabilities(),
+    default_input_modes=("text/plain",),
+    default_output_modes=("text/plain",),
+    skills=(),
+)
+
+
+def event_of(value: StreamResponse) -> EventDocument:
+    return EventDocument(1, msgspec.json.encode(value))
+
+
+# --- serving ----------------------------------------------------------------------------------
+
+
+def test_the_form_has_a_name() -> None:
+    assert DIALECT.name == "0.3-proto"
+    assert DIALECT.has_final
+    assert DIALECT.has_messages
+
+
+def test_a_request_is_answered_in_the_same_form() -> None:
+    body = (
+        b'{"message":{"messageId":"m1","role":"ROLE_USER","content":[{"text":"hi"}]},'
+        b'"configuration":{"blocking":true}}'
+    )
+    reading = DIALECT.decode_request(Operation.SEND_MESSAGE, body)
+    message = Message(message_id="m1", role=Role.USER, parts=(Part(text="hi"),))
+    assert reading.request == SendMessageRequest(
+        message=message, configuration=SendMessageConfiguration()
+    )
+    assert reading.answer is DIALECT
+    assert reading.alias == ""
+
+
+@pytest.mark.parametrize(
+    ("operation", "fields", "request_"),
+    [
+        (
+            Operation.GET_TASK,
+            {"id": "null", "historyLength": "3"},
+            GetTaskRequest(id="null", history_length=3),
+        ),
+        (Operation.GET_TASK, {"id": "7", "history_length": "0"}, GetTaskRequest(id="7")),
+        (Operation.GET_TASK, {"id": "t", "historyLength": "", "new": "x"}, GetTaskRequest(id="t")),
+        (
+            Operation.LIST_TASKS,
+            {"status": "5", "pageSize": "9", "includeArtifacts": "true"},
+            ListTasksRequest(status=TaskState.CANCELED, page_size=9, include_artifacts=True),
+        ),
+        (
+            Operation.LIST_TASKS,
+            {"includeArtifacts": "false"},
+            ListTasksRequest(include_artifacts=False),
+        ),
+    ],
+)
+def test_a_query_is_read(operation: Operation, fields: dict[str, str], request_: Request) -> None:
+    assert DIALECT.decode_query(operation, fields) == request_
+
+
+@pytest.mark.parametrize(
+    ("operation", "fields", "field"),
+    [
+        (Operation.GET_TASK, {"id": ""}, "id"),
+        (Operation.GET_TASK, {"id": "t", "historyLength": "many"}, "historyLength"),
+        (Operation.LIST_TASKS, {"includeArtifacts": "maybe"}, "includeArtifacts"),
+        (Operation.LIST_TASKS, {"pageSize": "5", "page_size": "5"}, "pageSize"),
+    ],
+)
+def test_what_is_wrong_with_a_query_is_named(
+    operation: Operation, fields: dict[str, str], field: str
+) -> None:
+    with pytest.raises(InvalidParamsError) as caught:
+        DIALECT.decode_query(operation, fields)
+    assert caught.value.violations[0].field == field
+
+
+@pytest.mark.parametrize(
+    ("operation", "result", "members"),
+    [
+        (Operation.SEND_MESSAGE, TaskDocument.of(TASK), {"task": WIRE_TASK}),
+        (Operation.GET_TASK, TaskDocument.of(TASK), WIRE_TASK),
+        (Operation.CANCEL_TASK, TaskDocument.of(TASK), WIRE_TASK),
+        (
+            Operation.SEND_MESSAGE,
+            MESSAGE,
+            {"message": {"messageId": "m", "role": "ROLE_AGENT", "content": [{"text": "x"}]}},
+        ),
+        (
+            Operation.LIST_TASKS,
+            TaskPage(
+                tasks=(TaskDocument.of(TASK).without_artifacts(),),
+                next_page_token="p",  # noqa: S106 - no secret
+                page_size=1,
+                total_size=7,
+            ),
+            {
+                "tasks": [{k: v for k, v in WIRE_TASK.items() if k != "artifacts"}],
+                "nextPageToken": "p",
+                "totalSize": 7,
+            },
+        ),
+        (
+            Operation.LIST_TASKS,
+            TaskPage(tasks=(), next_page_token="", page_size=50, total_size=0),
+            {},
+        ),
+        (Operation.CREATE_TASK_PUSH_NOTIFICATION_CONFIG, CONFIG, WIRE_CONFIG),
+        (Operation.GET_TASK_PUSH_NOTIFICATION_CONFIG, CONFIG, WIRE_CONFIG),
+        (
+            Operation.LIST_TASK_PUSH_NOTIFICATION_CONFIGS,
+            ListTaskPushNotificationConfigsResponse(configs=(CONFIG,)),
+            {"configs": [WIRE_CONFIG]},
+        ),
+        (
+            Operation.LIST_TASK_PUSH_NOTIFICATION_CONFIGS,
+            ListTaskPushNotificationConfigsResponse(),
+            {},
+        ),
+        (Operation.DELETE_TASK_PUSH_NOTIFICATION_CONFIG, Empty(), {}),
+    ],
+)
+def test_an_answer_is_written(operation: Operation, result: object, members: object) -> None:
+    assert json.loads(DIALECT.encode_result(operation, result)) == members  # pyright: ignore[reportArgumentType] - the table holds results
+
+
+def test_a_card_reads_back_through_the_port() -> None:
+    written = DIALECT.encode_result(Operation.GET_EXTENDED_AGENT_CARD, CARD)
+    assert DIALECT.decode_result(Operation.GET_EXTENDED_AGENT_CARD, written) == CARD
+
+
+def test_an_error_reads_back_through_the_port() -> None:
+    status, body = DIALECT.encode_http_error(TaskNotFoundError("t"))
+    assert status == 404
+    assert json.loads(body)["code"] == -32001
+    assert isinstance(DIALECT.decode_http_error(status, body), TaskNotFoundError)
+
+
+# --- streams ----------------------------------------------------------------------------------
+
+
+def test_a_stream_ends_with_its_final_frame() -> None:
+    writer = DIALECT.frame_writer()
+    working = replace(TASK, status=TaskStatus(state=TaskState.WORKING))
+    assert len(writer.write(event_of(StreamResponse(task=working)))) == 1
+    assert not writer.has_ended
+    assert len(writer.write(event_of(StreamResponse(task=TASK)))) == 2
+    assert writer.has_ended
+    writer.write(event_of(StreamResponse(task=working)))
+    assert writer.has_ended
+
+
+def test_streams_share_what_was_written() -> None:
+    event = event_of(StreamResponse(task=TASK))
+    first, second = DIALECT.frame_writer(), DIALECT.frame_writer()
+    assert first.write(event) is second.write(event)
+    assert second.has_ended
+
+
+def test_streams_of_peers_with_another_habit_share_nothing() -> None:
+    event = event_of(StreamResponse(task=TASK))
+    raw = V0_3Proto("raw")
+    assert raw.name == "0.3-proto+raw"
+    assert raw.frame_writer().write(event) != DIALECT.frame_writer().write(event)
+    assert raw.decode_event(raw.frame_writer().write(event)[0]).task == TASK
+
+
+@given(stream_responses)
+def test_a_frame_is_one_line_of_known_members(value: StreamResponse) -> None:
+    for frame in DIALECT.frame_writer().write(event_of(value)):
+        assert b"\n" not in frame
+        (member,) = json.loads(frame)
+        assert member in ("task", "message", "statusUpdate", "artifactUpdate")
+
+
+# --- what comes back, and what does not -------------------------------------------------------
+
+
+def carried_part(part: Part) -> Part:
+    """Return what comes back of a part."""
+    metadata, media_type = part.metadata, part.media_type
+    if part.kind == "data" and media_type == "application/json":
+        media_type = ""  # implied-media-type
+    if part.raw is not None:
+        # file-bytes-guess
+        return replace(part, raw=read_file_bytes(write_file_bytes(part.raw), media_type))
+    is_marked = part.kind == "text" and (media_type or part.filename)
+    is_marked = is_marked or (part.kind == "data" and not isinstance(part.data, dict))
+    is_marked = is_marked or (part.kind == "data" and (media_type or part.filename))
+    if is_marked and metadata == {}:
+        metadata = None  # empty-metadata-beside-a-mark
+    return replace(part, metadata=metadata, media_type=media_type)
+
+
+def carried_message(message: Message) -> Message:
+    """Return what comes back of a message."""
+    parts = tuple(carried_part(part) for part in message.parts)
+    return replace(message, parts=parts, reference_task_ids=())  # reference-task-ids
+
+
+def carried_status(status: TaskStatus) -> TaskStatus:
+    """Return what comes back of a status."""
+    return replace(status, message=status.message and carried_message(status.message))
+
+
+def carried_artifact(artifact: Artifact) -> Artifact:
+    """Return what comes back of an artifact."""
+    return replace(artifact, parts=tuple(carried_part(part) for part in artifact.parts))
+
+
+def carried_task(task: Task) -> Task:
+    """Return what comes back of a task."""
+    return replace(
+        task,
+        status=carried_status(task.status),
+        artifacts=tuple(carried_artifact(artifact) for artifact in task.artifacts),
+        history=tuple(carried_message(message) for message in task.history),
+    )
+
+
+def carried_config(config: TaskPushNotificationConfig) -> TaskPushNotificationConfig:
+    """Return what comes back of a webhook: it is called by its task where it has no id."""
+    return replace(config, tenant="", id=config.id or config.task_id)  # tenant
+
+
+def carried_request(request: Request) -> Request:
+    """Return what comes back of a request."""
+    request = replace(request, tenant="")  # tenant
+    if isinstance(request, SendMessageRequest):
+        asked = request.configuration or SendMessageConfiguration()
+        webhook = asked.task_push_notification_config
+        asked = replace(
+            asked,
+            history_length=asked.history_length or None,  # history-length-zero
+            task_push_notification_config=webhook and replace(webhook, tenant="", task_id=""),
+        )
+        return replace(request, message=carried_message(request.message), configuration=asked)
+    if isinstance(request, GetTaskRequest):
+        return replace(request, history_length=request.history_length or None)
+    if isinstance(request, ListTasksRequest):
+        return replace(
+            request,
+            history_length=request.history_length or None,
+            include_artifacts=request.include_artifacts or None,
+        )
+    if isinstance(request, CancelTaskRequest):
+        return replace(request, metadata=None)  # cancel-metadata
+    if isinstance(request, TaskPushNotificationConfig):
+        return carried_config(request)
+    return request
+
+
+@pytest.mark.parametrize("operation", Operation)
+@given(data=st.data())
+def test_every_request_comes_back(operation: Operation, data: st.DataObject) -> None:
+    request = data.draw(BY_TYPE[REQUEST_TYPES[operation]])
+    written = DIALECT.encode_request(operation, request)  # pyright: ignore[reportArgumentType] - of this operation
+    assert DIALECT.decode_request(operation, written).request == carried_request(request)  # pyright: ignore[reportArgumentType] - of this operation
+
+
+@given(task_values)
+def test_every_task_comes_back(task: Task) -> None:
+    document = TaskDocument.of(task)
+    for operation in (Operation.SEND_MESSAGE, Operation.GET_TASK, Operation.CANCEL_TASK):
+        written = DIALECT.encode_result(operation, document)
+        assert DIALECT.decode_result(operation, written) == carried_task(task)
+
+
+@given(message_values)
+def test_every_message_comes_back(message: Message) -> None:
+    written = DIALECT.encode_result(Operation.SEND_MESSAGE, message)
+    assert DIALECT.decode_result(Operation.SEND_MESSAGE, written) == carried_message(message)
+
+
+@given(stream_responses)
+def test_every_event_comes_back(value: StreamResponse) -> None:
+    frame, *_ = DIALECT.frame_writer().write(event_of(value))
+    read = DIALECT.decode_event(frame)
+    if value.task is not None:
+        assert read.task == carried_task(value.task)
+    elif value.message is not None:
+        assert read.message == carried_message(value.message)
+    elif value.status_update is not None:
+        status = carried_status(value.status_update.status)
+        assert read.status_update == replace(value.status_update, status=status)
+    else:
+        assert value.artifact_update is not None
+        artifact = carried_artifact(value.artifact_update.artifact)
+        assert read.artifact_update == replace(value.artifact_update, artifact=artifact)
+
+
+@given(list_push_configs_responses)
+def test_every_list_of_webhooks_comes_back(value: ListTaskPushNotificationConfigsResponse) -> None:
+    operation = Operation.LIST_TASK_PUSH_NOTIFICATION_CONFIGS
+    configs = tuple(
+        # The id of the webhook itself is left out; its name has it.
+        carried_config(config)
+        for config in value.configs
+    )
+    written = DIALECT.encode_result(operation, value)
+    assert DIALECT.decode_result(operation, written) == replace(value, configs=configs)
+
+
+@given(st.lists(task_values, max_size=2))
+def test_every_page_comes_back_but_for_its_size(tasks: list[Task]) -> None:
+    page = TaskPage(
+        tasks=tuple(TaskDocument.of(task) for task in tasks),
+        next_page_token="p",  # noqa: S106 - no secret
+        page_size=50,
+        total_size=7,
+    )
+    written = DIALECT.encode_result(Operation.LIST_TASKS, page)
+    assert DIALECT.decode_result(Operation.LIST_TASKS, written) == ListTasksResponse(
+        tasks=tuple(carried_task(task) for task in tasks),
+        next_page_token="p",  # noqa: S106 - no secret
+        page_size=len(tasks),  # page-size
+        total_size=7,
+    )
+
+
+@given(content=st.binary(max_size=70), pinned=st.sampled_from(["raw", "base64text"]))
+def test_file_content_comes_back_from_a_pinned_peer(content: bytes, pinned: FileBytes) -> None:
+    dialect = V0_3Proto(pinned)
+    message = replace(MESSAGE, parts=(Part(raw=content),))
+    written = dialect.encode_result(Operation.SEND_MESSAGE, message)
+    assert dialect.decode_result(Operation.SEND_MESSAGE, written) == message
+
+
+# --- strangers --------------------------------------------------------------------------------
+
+_MEMBERS = {
+    name
+    for message in wire.Wire.__subclasses__()
+    for field in msgspec.structs.fields(message)
+    for name in (field.name, field.encode_name)
+}
+_OTHERS = {"request", "msg", "update", "result", "fileWithBytes", "fileWithUri", "schemes"}
+_keys = st.sampled_from(sorted(_MEMBERS | _OTHERS))
+likely_json = st.recursive(
+    json_values,
+    lambda inner: st.dictionaries(_keys, inner, max_size=4) | st.lists(inner, max_size=2),
+)
+
+
+@pytest.mark.parametrize("operation", Operation)
+@given(value=likely_json)
+def test_nothing_but_our_errors_comes_of_any_json(operation: Operation, value: object) -> None:
+    data = msgspec.json.encode(value)
+    with suppress(JSONParseError, InvalidParamsError):
+        DIALECT.decode_request(operation, data)
+    with suppress(JSONParseError, InvalidParamsError):
+        DIALECT.decode_result(operation, data)
+    with suppress(JSONParseError, InvalidParamsError):
+        DIALECT.decode_event(data)
+    assert isinstance(DIALECT.decode_http_error(400, data), A2AError)
+
+
+@pytest.mark.parametrize("operation", Operation)
+@given(fields=st.dictionaries(_keys, st.text(max_size=5), max_size=4))
+def test_nothing_but_our_errors_comes_of_any_query(
+    operation: Operation, fields: dict[str, str]
+) -> None:
+    with suppress(InvalidParamsError):
+        DIALECT.decode_query(operation, fields)
+
+
+@pytest.mark.parametrize("depth", [300, 900, 100_000])
+def test_deep_nesting_is_refused_or_read(depth: int) -> None:
+    deep = b'{"a":' * depth + b"1" + b"}" * depth
+    send = b'{"message":{"messageId":"m","content":[{"text":"x"}]},"metadata":%b}' % deep
+    with suppress(JSONParseError):
+        DIALECT.decode_request(Operation.SEND_MESSAGE, send)
+    with suppress(JSONParseError):
+        DIALECT.decode_event(b'{"task":{"id":"t","status":{"state":1},"metadata":%b}}' % deep)
+    task: JsonObject = {"id": "t", "status": {"state": 1}}
+    with suppress(JSONParseError):
+        DIALECT.decode_result(
+            Operation.GET_TASK, msgspec.json.encode(task)[:-1] + b',"metadata":%b}' % deep
+        )

@@ -1,0 +1,107 @@
+"""Telling versions apart: section 6 of the 0.x reference, row by row."""
+
+import pytest
+
+from dragoman.dialects.v0_1.codec import V0_1_DIALECT
+from dragoman.dialects.v0_3.codec import V0_3_DIALECT, V0_3_REST_DIALECT, V0_3_TYPE_DIALECT
+from dragoman.dialects.v0_3_proto.codec import V0_3_PROTO_DIALECT
+from dragoman.dialects.v1_0.codec import V1_0_DIALECT
+from dragoman.errors import MethodNotFoundError, VersionNotSupportedError
+from dragoman.model.operations import Operation
+from dragoman.server.languages import (
+    Method,
+    dialect_of_origin,
+    find_method,
+    rest_shape,
+    shape_of_origin,
+    voice_of,
+)
+
+DIALECTS = {"1.0": V1_0_DIALECT, "0.3": V0_3_DIALECT, "0.1": V0_1_DIALECT}
+
+
+@pytest.mark.parametrize(
+    ("name", "family"),
+    [
+        *((operation.value, "1.0") for operation in Operation),
+        ("tasks/send", "0.1"),
+        ("tasks/sendSubscribe", "0.1"),
+        ("tasks/pushNotification/set", "0.1"),
+        ("tasks/pushNotification/get", "0.1"),
+        ("message/send", "0.3"),
+        ("message/stream", "0.3"),
+        ("tasks/pushNotificationConfig/set", "0.3"),
+        ("tasks/pushNotificationConfig/get", "0.3"),
+        ("tasks/pushNotificationConfig/list", "0.3"),
+        ("tasks/pushNotificationConfig/delete", "0.3"),
+        ("agent/getAuthenticatedExtendedCard", "0.3"),
+        ("agent/authenticatedExtendedCard", "0.3"),
+        ("tasks/list", "0.3"),
+    ],
+)
+def test_a_method_name_tells_the_family(name: str, family: str) -> None:
+    method = find_method(name, None, is_strict=False)
+    assert method.dialect is DIALECTS[family]
+    assert not method.is_shared
+    assert voice_of(name, None, is_strict=False) is method.dialect
+
+
+@pytest.mark.parametrize("name", ["tasks/get", "tasks/cancel", "tasks/resubscribe"])
+def test_three_methods_are_shared_until_a_version_is_stated(name: str) -> None:
+    assert find_method(name, None, is_strict=False).is_shared  # D6
+    for version, dialect in (("0.1", V0_1_DIALECT), ("0.2.6", V0_3_DIALECT), ("0.3", V0_3_DIALECT)):
+        operation = find_method(name, None, is_strict=False).operation
+        assert find_method(name, version, is_strict=False) == Method(dialect, operation)
+
+
+@pytest.mark.parametrize("name", ["Nothing", "message/nothing", "", "sendmessage"])
+def test_an_unknown_method_is_not_found(name: str) -> None:
+    with pytest.raises(MethodNotFoundError):
+        find_method(name, None, is_strict=False)
+
+
+def test_an_unknown_method_is_refused_in_the_words_of_its_look() -> None:
+    assert voice_of("message/nothing", None, is_strict=False) is V0_3_DIALECT
+    assert voice_of("Nothing", None, is_strict=False) is V1_0_DIALECT
+
+
+def test_an_old_method_in_a_1_0_request() -> None:  # D2
+    assert find_method("message/send", "1.0", is_strict=False).dialect is V0_3_DIALECT
+    with pytest.raises(MethodNotFoundError):
+        find_method("message/send", "1.0", is_strict=True)
+    assert voice_of("message/send", "1.0", is_strict=True) is V1_0_DIALECT
+
+
+def test_a_1_0_method_in_an_old_request() -> None:  # D1, D3
+    for version in (None, "0.3", "0.2", "0.1"):
+        assert find_method("SendMessage", version, is_strict=False).dialect is V1_0_DIALECT
+        with pytest.raises(VersionNotSupportedError):
+            find_method("SendMessage", version, is_strict=True)
+
+
+@pytest.mark.parametrize("name", ["SendMessage", "message/send", "tasks/send", "tasks/get"])
+def test_a_version_that_is_not_served_is_refused(name: str) -> None:  # D5
+    with pytest.raises(VersionNotSupportedError):
+        find_method(name, "2.0", is_strict=False)
+    assert find_method(name, "rubbish", is_strict=False)
+    with pytest.raises(VersionNotSupportedError):
+        find_method(name, "rubbish", is_strict=True)
+
+
+def test_the_origin_of_a_task_tells_the_version_of_shared_methods() -> None:
+    assert dialect_of_origin("0.1") is V0_1_DIALECT
+    assert dialect_of_origin("0.3+type") is V0_3_TYPE_DIALECT
+    assert dialect_of_origin("0.1+kind").name == "0.1+kind"
+    for dialect in (V1_0_DIALECT, V0_3_DIALECT, V0_3_PROTO_DIALECT, V0_3_REST_DIALECT):
+        assert dialect_of_origin(dialect.name) is V0_3_DIALECT
+    assert dialect_of_origin("") is V0_3_DIALECT  # D7
+
+
+def test_the_shape_of_0_3_over_http_is_the_one_that_the_client_uses() -> None:
+    schema = b'{"message":{"kind":"message","role":"user","parts":[{"kind":"text","text":"x"}]}}'
+    proto = b'{"message":{"role":"ROLE_USER","content":[{"text":"x"}]}}'
+    assert rest_shape(schema) is V0_3_REST_DIALECT
+    assert rest_shape(proto) is V0_3_PROTO_DIALECT
+    assert shape_of_origin(V0_3_REST_DIALECT.name) is V0_3_REST_DIALECT
+    for origin in ("", "1.0", "0.1", "0.3", "0.3-proto"):
+        assert shape_of_origin(origin) is V0_3_PROTO_DIALECT
