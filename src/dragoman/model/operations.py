@@ -16,6 +16,7 @@ __all__ = (
     "DEFAULT_PAGE_SIZE",
     "MAX_PAGE_SIZE",
     "REQUEST_TYPES",
+    "STREAMING",
     "CancelTaskRequest",
     "DeleteTaskPushNotificationConfigRequest",
     "Empty",
@@ -60,6 +61,10 @@ class Operation(Enum):
 
     # Members are singletons; Enum's own hash is written in Python and shows in every request.
     __hash__ = object.__hash__
+
+
+STREAMING: Final = frozenset({Operation.SEND_STREAMING_MESSAGE, Operation.SUBSCRIBE_TO_TASK})
+"""Those that answer with a stream, on every binding and in every version."""
 
 
 class SendMessageConfiguration(Value, frozen=True, kw_only=True):

@@ -15,15 +15,8 @@ from dragoman.bindings import rest
 from dragoman.bindings.rest import Match
 from dragoman.dialects.base import Dialect, Reading, Result, RpcDialect
 from dragoman.dialects.negotiation import check_version
-from dragoman.dialects.v1_0.codec import V1_0_DIALECT
 from dragoman.errors import A2AError, InternalError, StoreError, UnavailableError
-from dragoman.model.operations import (
-    CancelTaskRequest,
-    GetTaskRequest,
-    Operation,
-    Request,
-    SubscribeToTaskRequest,
-)
+from dragoman.model.operations import STREAMING, Operation, Request
 from dragoman.server import languages
 from dragoman.server.exchange import Exchange, Header
 from dragoman.server.gate import Gate
@@ -34,8 +27,6 @@ from dragoman.service.service import Call, EventStream
 __all__ = ("Answer", "Dispatcher")
 
 _logger = logging.getLogger(__name__)
-
-_STREAMING: Final = frozenset({Operation.SEND_STREAMING_MESSAGE, Operation.SUBSCRIBE_TO_TASK})
 
 _SENDS: Final = frozenset({Operation.SEND_MESSAGE, Operation.SEND_STREAMING_MESSAGE})
 
@@ -73,10 +64,10 @@ class Dispatcher:
             method, version, is_strict=self._is_strict
         )
         if is_shared:
-            if not self._is_strict and _wants_stream(exchange, params):
+            if operation is Operation.GET_TASK and self._wants_stream(exchange, params):
                 operation = Operation.SUBSCRIBE_TO_TASK
-            named = _task_id(dialect.decode_request(operation, params).request)
-            dialect = languages.dialect_of_origin(await self._origin(named))
+            origin = await self._origin(languages.task_named(operation, params))
+            dialect = languages.dialect_of_origin(origin, is_strict=self._is_strict)
         extensions = self._activate(dialect, operation, exchange.headers)
         reading = dialect.decode_request(operation, params)
         return await self._perform(operation, reading, extensions, exchange.headers)
@@ -86,8 +77,9 @@ class Dispatcher:
         version = exchange.parameter(*_VERSION)
         if version != "1.0":
             check_version(version, is_old=False, is_strict=self._is_strict)
-        extensions = self._activate(V1_0_DIALECT, match.operation, exchange.headers)
-        reading = rest.read_request(match, exchange.query, body, V1_0_DIALECT)
+        dialect = languages.route_dialect(is_strict=self._is_strict)
+        extensions = self._activate(dialect, match.operation, exchange.headers)
+        reading = rest.read_request(match, exchange.query, body, dialect)
         return await self._perform(match.operation, reading, extensions, exchange.headers)
 
     async def serve_old_route(self, exchange: Exchange, match: Match, body: bytes) -> Answer:
@@ -134,7 +126,15 @@ class Dispatcher:
             # 0.x reference, 4.7: the older name of the header, or both.
             named = (requested, headers.get(b"x-a2a-extensions"))
             requested = ",".join(name for name in named if name)
-        return self._gate.activate(operation, requested)
+        extensions = self._gate.activate(operation, requested)
+        self._gate.check_offered(operation)
+        return extensions
+
+    def _wants_stream(self, exchange: Exchange, params: bytes) -> bool:
+        """Tell the way in which the RxJS agent follows a task: by getting it as a stream (D16)."""
+        if self._is_strict or b'"taskId"' not in params:
+            return False
+        return "text/event-stream" in exchange.headers.get(b"accept", "")
 
     async def _origin(self, task_id: str) -> str:
         """Return the name of the dialect in which a task was begun, "" if it is not known."""
@@ -162,11 +162,11 @@ class Dispatcher:
             ends_at_stops=is_old,
             always_task=not dialect.has_messages,
         )
-        self._gate.admit(operation, request, call)
+        self._gate.admit(request, call)
         service = self._runtime.started or await self._runtime.service()
         echo = _echo(extensions, is_old=is_old) if extensions else ()
         handler = _HANDLERS[operation]
-        if operation in _STREAMING:
+        if operation in STREAMING:
             events = cast("EventStream", await handler(service, request, call))
             return Answer(dialect, events=events, headers=echo)
         result = cast("Result", await handler(service, request, call))
@@ -177,17 +177,6 @@ def _echo(extensions: tuple[str, ...], *, is_old: bool) -> tuple[Header, ...]:
     """R-T.ext-11: the activated extensions are told, under the name the version has for it."""
     name = b"x-a2a-extensions" if is_old else b"a2a-extensions"
     return ((name, ",".join(extensions).encode()),)
-
-
-def _wants_stream(exchange: Exchange, params: bytes) -> bool:
-    """Tell the way in which the RxJS agent follows a task: by getting it as a stream (D16)."""
-    return b'"taskId"' in params and "text/event-stream" in exchange.headers.get(b"accept", "")
-
-
-def _task_id(request: Request) -> str:
-    if isinstance(request, GetTaskRequest | CancelTaskRequest | SubscribeToTaskRequest):
-        return request.id
-    return ""
 
 
 def _cursor(value: str | None) -> int | None:

@@ -19,12 +19,11 @@ from dragoman.errors import (
 from dragoman.model.cards import AgentCapabilities
 from dragoman.model.media_types import accepts
 from dragoman.model.messages import Message
-from dragoman.model.operations import Operation, Request, SendMessageRequest
+from dragoman.model.operations import STREAMING, Operation, Request, SendMessageRequest
 from dragoman.service.service import Call
 
 __all__ = ("Gate",)
 
-_STREAMING = frozenset({Operation.SEND_STREAMING_MESSAGE, Operation.SUBSCRIBE_TO_TASK})
 _PUSH = frozenset(
     {
         Operation.CREATE_TASK_PUSH_NOTIFICATION_CONFIG,
@@ -74,20 +73,27 @@ class Gate:
             )
         return tuple(dict.fromkeys(uri for uri in named if uri in self._extensions))
 
-    def admit(self, operation: Operation, request: Request, call: Call) -> None:
-        """Raise the fitting error for a request this agent does not take (R-3.3.4-1)."""
-        if call.tenant not in self._tenants:
-            raise InvalidParamsError.of("tenant", "is not a tenant served here")
-        if operation in _STREAMING and not self._capabilities.streaming:
+    def check_offered(self, operation: Operation) -> None:
+        """Raise the fitting error for an operation that the card does not offer (R-3.3.4-1).
+
+        Before the request is read: who asks for what is not there hears that, and not what is wrong
+        with the question.
+        """
+        if operation in STREAMING and not self._capabilities.streaming:
             # R-3.3.4-3
             raise StreamingNotSupportedError
         if operation in _PUSH and not self._capabilities.push_notifications:
             raise PushNotificationNotSupportedError  # R-3.3.4-2
-        if operation is Operation.GET_EXTENDED_AGENT_CARD:
-            if not self._capabilities.extended_agent_card:
-                # R-3.3.4-4
-                raise UnsupportedOperationError("This agent has no extended card")
-        elif isinstance(request, SendMessageRequest):
+        is_card = operation is Operation.GET_EXTENDED_AGENT_CARD
+        if is_card and not self._capabilities.extended_agent_card:
+            # R-3.3.4-4
+            raise UnsupportedOperationError("This agent has no extended card")
+
+    def admit(self, request: Request, call: Call) -> None:
+        """Raise the fitting error for a request this agent does not take."""
+        if call.tenant not in self._tenants:
+            raise InvalidParamsError.of("tenant", "is not a tenant served here")
+        if isinstance(request, SendMessageRequest):
             self._admit_send(request)
 
     def _admit_send(self, request: SendMessageRequest) -> None:

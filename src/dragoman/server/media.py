@@ -7,10 +7,11 @@ from typing import Final
 
 from dragoman.errors import UnsupportedMediaTypeError
 
-__all__ = ("A2A_JSON", "JSON", "check_is_json", "rest_content_type")
+__all__ = ("A2A_JSON", "EVENT_STREAM", "JSON", "check_is_json", "rest_content_type")
 
 JSON: Final = b"application/json"
 A2A_JSON: Final = b"application/a2a+json"
+EVENT_STREAM: Final = b"text/event-stream"
 
 _READ: Final = frozenset({JSON.decode(), A2A_JSON.decode()})
 

@@ -130,7 +130,7 @@ CODES: dict[type[A2AError], tuple[int, str, int, str]] = {
 # 0.x reference, 4.4 and 4.5: HTTP status, gRPC status and name on the routes of 0.3.
 STATUSES: dict[type[A2AError], tuple[int, int, str]] = {
     TaskNotFoundError: (404, 5, "TaskNotFoundError"),
-    TaskNotCancelableError: (409, 12, "TaskNotCancelableError"),
+    TaskNotCancelableError: (409, 9, "TaskNotCancelableError"),
     PushNotificationNotSupportedError: (501, 12, "PushNotificationNotSupportedError"),
     UnsupportedOperationError: (501, 12, "UnsupportedOperationError"),
     StreamingNotSupportedError: (501, 12, "UnsupportedOperationError"),

@@ -155,7 +155,8 @@ def test_a_required_extension_that_is_named_is_activated() -> None:
 
 def refusal(at: Gate, operation: Operation) -> type[A2AError] | None:
     try:
-        at.admit(operation, REQUESTS[operation], Call())
+        at.check_offered(operation)
+        at.admit(REQUESTS[operation], Call())
     except A2AError as error:
         return type(error)
     return None
@@ -210,10 +211,10 @@ def test_a_webhook_in_a_send_needs_the_capability(
     )
     at = gate(push_notifications=has_push)
     if expected is None:
-        at.admit(Operation.SEND_MESSAGE, request, Call())
+        at.admit(request, Call())
     else:
         with pytest.raises(expected):
-            at.admit(Operation.SEND_MESSAGE, request, Call())
+            at.admit(request, Call())
 
 
 def test_a_configuration_without_a_webhook_is_admitted() -> None:
@@ -221,7 +222,7 @@ def test_a_configuration_without_a_webhook_is_admitted() -> None:
         message=Message(message_id="m-1", role=Role.USER, parts=(Part(text="x"),)),
         configuration=SendMessageConfiguration(return_immediately=True),
     )
-    gate().admit(Operation.SEND_MESSAGE, request, Call())
+    gate().admit(request, Call())
 
 
 # --- tenants ----------------------------------------------------------------------------------
@@ -229,13 +230,13 @@ def test_a_configuration_without_a_webhook_is_admitted() -> None:
 
 @pytest.mark.parametrize("tenant", ["", "acme"])
 def test_declared_tenants_are_served(tenant: str) -> None:
-    gate(tenants=("acme",)).admit(Operation.SEND_MESSAGE, send(), Call(tenant=tenant))
+    gate(tenants=("acme",)).admit(send(), Call(tenant=tenant))
 
 
 @pytest.mark.parametrize("operation", Operation)
 def test_another_tenant_is_refused_whatever_it_asks(operation: Operation) -> None:
     with pytest.raises(InvalidParamsError) as caught:
-        gate(tenants=("acme",)).admit(operation, REQUESTS[operation], Call(tenant="ACME"))
+        gate(tenants=("acme",)).admit(REQUESTS[operation], Call(tenant="ACME"))
     assert caught.value.violations[0].field == "tenant"
 
 
@@ -259,15 +260,14 @@ def test_another_tenant_is_refused_whatever_it_asks(operation: Operation) -> Non
 )
 def test_a_part_the_agent_takes_is_admitted(part: Part) -> None:
     at = gate(input_modes=("text/plain", "application/json", "image/*"))
-    at.admit(Operation.SEND_MESSAGE, send(part), Call())
+    at.admit(send(part), Call())
 
 
 @pytest.mark.requirement("R-3.1.1-1")
-@pytest.mark.parametrize("operation", [Operation.SEND_MESSAGE, Operation.SEND_STREAMING_MESSAGE])
-def test_a_part_the_agent_does_not_take_is_refused(operation: Operation) -> None:
+def test_a_part_the_agent_does_not_take_is_refused() -> None:
     request = send(Part(text="x"), Part(raw=b"x", media_type="image/png"))
     with pytest.raises(ContentTypeNotSupportedError) as caught:
-        gate().admit(operation, request, Call())
+        gate().admit(request, Call())
     assert caught.value.message == (
         "message.parts[1] is image/png; this agent takes text/plain, application/json"
     )
@@ -276,25 +276,23 @@ def test_a_part_the_agent_does_not_take_is_refused(operation: Operation) -> None
 
 def test_of_a_long_media_type_the_beginning_is_told() -> None:
     with pytest.raises(ContentTypeNotSupportedError) as caught:
-        gate().admit(Operation.SEND_MESSAGE, send(Part(text="x", media_type="x" * 5000)), Call())
+        gate().admit(send(Part(text="x", media_type="x" * 5000)), Call())
     assert caught.value.metadata == {"mediaType": "x" * 100}
 
 
 def test_a_mode_that_is_declared_twice_is_told_once() -> None:
     with pytest.raises(ContentTypeNotSupportedError, match=r"takes text/plain$"):
-        gate(input_modes=("text/plain", "text/plain")).admit(
-            Operation.SEND_MESSAGE, send(Part(data=1)), Call()
-        )
+        gate(input_modes=("text/plain", "text/plain")).admit(send(Part(data=1)), Call())
 
 
 def test_many_media_types_are_judged_alike_whether_remembered_or_not() -> None:
     at = gate(input_modes=("text/*",))
     for number in range(1100):
         part = Part(text="x", media_type=f"text/x-{number}")
-        at.admit(Operation.SEND_MESSAGE, send(part), Call())
-        at.admit(Operation.SEND_MESSAGE, send(part), Call())
+        at.admit(send(part), Call())
+        at.admit(send(part), Call())
     with pytest.raises(ContentTypeNotSupportedError):
-        at.admit(Operation.SEND_MESSAGE, send(Part(text="x", media_type="image/png")), Call())
+        at.admit(send(Part(text="x", media_type="image/png")), Call())
 
 
 # --- sizes ------------------------------------------------------------------------------------
@@ -302,7 +300,7 @@ def test_many_media_types_are_judged_alike_whether_remembered_or_not() -> None:
 
 def test_ids_and_parts_up_to_the_limit_are_admitted() -> None:
     request = send(*[Part(text="x")] * 3, message_id="m" * 8, context_id="c" * 8, task_id="t" * 8)
-    gate().admit(Operation.SEND_MESSAGE, request, Call())
+    gate().admit(request, Call())
 
 
 @pytest.mark.parametrize(
@@ -315,12 +313,12 @@ def test_ids_and_parts_up_to_the_limit_are_admitted() -> None:
 )
 def test_a_longer_id_is_refused(request_: Request) -> None:
     with pytest.raises(InvalidParamsError, match="an id of more than 8 characters"):
-        gate().admit(Operation.SEND_MESSAGE, request_, Call())
+        gate().admit(request_, Call())
 
 
 def test_more_parts_are_refused() -> None:
     with pytest.raises(InvalidParamsError, match="not hold more than 3 parts"):
-        gate().admit(Operation.SEND_MESSAGE, send(*[Part(text="x")] * 4), Call())
+        gate().admit(send(*[Part(text="x")] * 4), Call())
 
 
 @pytest.mark.parametrize("requested", [None, "https://x.example/other/v1"])

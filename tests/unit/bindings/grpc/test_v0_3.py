@@ -187,7 +187,7 @@ def example(kind: type[A2AError]) -> A2AError:
         (TaskNotFoundError, 5, "TaskNotFoundError"),
         (InternalError, 13, "InternalError"),
         (InvalidAgentResponseError, 13, "InvalidAgentResponseError"),
-        (TaskNotCancelableError, 12, "TaskNotCancelableError"),
+        (TaskNotCancelableError, 9, "TaskNotCancelableError"),
         (PushNotificationNotSupportedError, 12, "PushNotificationNotSupportedError"),
         (UnsupportedOperationError, 12, "UnsupportedOperationError"),
         (ContentTypeNotSupportedError, 12, "ContentTypeNotSupportedError"),

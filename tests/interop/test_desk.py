@@ -1,22 +1,20 @@
-"""The official client, a2a-sdk 1.3.0, against the example agent Desk, over each binding."""
+"""a2a-sdk 1.3 against the example agent Desk, over each binding."""
 
 from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterator
-from functools import cache
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.interop.playing import Saw
 from tests.interop.reading import kinds, said, texts
-from tests.interop.sdk import BINDINGS, Saw, play
 from tests.serving import AgentProcess
 
 pytestmark = [
     pytest.mark.interop,
-    pytest.mark.xdist_group("interop-sdk"),
     # The first test may have to install the SDK.
     pytest.mark.timeout(300),
 ]
@@ -38,15 +36,9 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         process.kill()
 
 
-@pytest.fixture(scope="module", params=BINDINGS)
-def saw(request: pytest.FixtureRequest, sdk_python: Path, url: str) -> Saw:
-    return _play_all(sdk_python, url, request.param)
-
-
-# The order of the tests is random: a fixture may be asked for the same binding again.
-@cache
-def _play_all(python: Path, url: str, binding: str) -> Saw:
-    return play(python, "sdk_desk.py", url, binding)
+@pytest.fixture(scope="module", params=["JSONRPC", "HTTP+JSON", "GRPC"])
+def saw(request: pytest.FixtureRequest, play: Callable[..., Saw], url: str) -> Saw:
+    return play("py_1_3", url, request.param, program="py_1_3_desk")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,117 @@
+"""The documents about the agent that HTTP serves: its card, in every version's place."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from dragoman.dialects.negotiation import parse_version
+from dragoman.dialects.v0_3.codec import V0_3_DIALECT
+from dragoman.dialects.v1_0.codec import V1_0_DIALECT
+from dragoman.errors import (
+    A2AError,
+    ExtendedAgentCardNotConfiguredError,
+    MethodNotAllowedError,
+    UnsupportedOperationError,
+)
+from dragoman.server.addresses import base_url
+from dragoman.server.card import CardDesk, is_fresh
+from dragoman.server.config import Settings
+from dragoman.server.dispatch import Dispatcher
+from dragoman.server.door import Door
+from dragoman.server.exchange import Exchange
+from dragoman.server.http_calls import error_headers
+from dragoman.server.media import JSON
+
+__all__ = ("CARD_PATHS", "OLD_EXTENDED_CARD_PATHS", "HttpCard", "refuse")
+
+CARD_PATHS: Final = frozenset({"/.well-known/agent-card.json", "/.well-known/agent.json"})
+"""R-8.2-1: where 1.0 and 0.3 look for the card; and where 0.1 and 0.2 do."""
+
+OLD_EXTENDED_CARD_PATHS: Final = frozenset(
+    {"/agent/authenticatedExtendedCard", "/api/agent/authenticatedExtendedCard"}
+)
+"""Beside each URL that the agent has (0.x reference, 3.2)."""
+
+_EXTENDED_CARD_METHOD: Final = "agent/authenticatedExtendedCard"
+
+_READING: Final = ("GET", "HEAD")
+
+_VARIES: Final = (
+    b"a2a-version, host, forwarded, x-forwarded-host, x-forwarded-proto, x-forwarded-prefix"
+)
+
+
+class HttpCard:
+    """Serves the card."""
+
+    def __init__(
+        self, cards: CardDesk, dispatcher: Dispatcher, door: Door, settings: Settings
+    ) -> None:
+        self._cards = cards
+        self._dispatcher = dispatcher
+        self._door = door
+        self._settings = settings
+        self._trusted_proxies = frozenset(settings.trusted_proxies)
+
+    async def card(self, exchange: Exchange) -> None:
+        """Serve the card: to anybody, without asking for a version (Q-09).
+
+        Who states one gets the card as that version has it; all others one for all readers.
+        """
+        if exchange.method not in _READING:
+            await refuse(exchange, MethodNotAllowedError(_READING))
+            return
+        try:
+            self._door.admit(exchange.peer, exchange.headers)
+        except A2AError as error:
+            await refuse(exchange, error)
+            return
+        file = self._cards.file(
+            base_url(
+                exchange.headers,
+                scheme=exchange.scheme,
+                server=exchange.server,
+                root_path=exchange.root_path,
+                peer=exchange.peer,
+                trusted_proxies=self._trusted_proxies,
+                public_url=self._settings.public_url,
+            ),
+            parse_version(exchange.parameter(b"a2a-version", "A2A-Version") or ""),
+        )
+        validators = (
+            (b"etag", file.etag.encode()),
+            (b"last-modified", file.last_modified.encode()),
+            (b"cache-control", b"public, max-age=%d" % self._settings.card_max_age_seconds),
+            (b"vary", _VARIES),
+        )
+        headers = exchange.headers
+        if is_fresh(file, headers.get(b"if-none-match"), headers.get(b"if-modified-since")):
+            await exchange.reply(304, JSON, b"", validators)
+        else:
+            await exchange.reply(200, JSON, file.body, validators)
+
+    async def old_extended_card(self, exchange: Exchange) -> None:
+        """Serve the extended card where 0.2 looks for it: beside the URL of the agent.
+
+        0.x reference, 3.2: a card that is not there is a 404.
+        """
+        if exchange.method not in _READING:
+            await refuse(exchange, MethodNotAllowedError(_READING))
+            return
+        try:
+            self._door.admit(exchange.peer, exchange.headers)
+            answer = await self._dispatcher.serve_method(exchange, _EXTENDED_CARD_METHOD, b"{}")
+        except Exception as problem:  # noqa: BLE001 - whatever went wrong, the peer gets an answer
+            error = self._dispatcher.explain(problem)
+            status, body = V0_3_DIALECT.encode_http_error(error)
+            if isinstance(error, UnsupportedOperationError | ExtendedAgentCardNotConfiguredError):
+                status = 404
+            await exchange.reply(status, JSON, body, error_headers(error))
+        else:
+            await exchange.reply(200, JSON, answer.body, answer.headers)
+
+
+async def refuse(exchange: Exchange, error: A2AError) -> None:
+    """Tell of an error where no version of the protocol says how."""
+    status, body = V1_0_DIALECT.encode_http_error(error)
+    await exchange.reply(status, JSON, body, error_headers(error))
