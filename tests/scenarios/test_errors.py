@@ -218,7 +218,7 @@ def without(member: str) -> Json:
         ),
         # Not one of the values there are.
         (
-            {"message": message(role="user")},
+            {"message": message(role="ROLE_ROBOT")},
             ("message.role", "must be one of ROLE_USER, ROLE_AGENT"),
         ),
         # A part is exactly one thing.

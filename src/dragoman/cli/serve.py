@@ -112,7 +112,7 @@ def add_parser(commands: Commands) -> None:
     parser.add_argument(
         "--strict-versions",
         action="store_true",
-        help="refuse requests without A2A-Version, as the letter of the text wants",
+        help="read every version by the letter, without allowance for the habits of clients",
     )
     parser.add_argument("--reload", action="store_true", help="start anew when a file changes")
     parser.add_argument(

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from dragoman.model.base import JsonObject
 from dragoman.model.parts import Part
 
-__all__ = ("FILE_REFERENCE", "UNKNOWN_KIND", "URI", "lift_part", "lower_part")
+__all__ = ("FILE_REFERENCE", "UNKNOWN_KIND", "URI", "lift_part", "lower_part", "spell_part")
 
 DATA_COMPAT: Final = "data_part_compat"
 """Data that is not an object travels as ``{"value": ...}``."""
@@ -77,6 +77,12 @@ def lower_part(part: Part) -> tuple[str, JsonObject]:
         rest = {name: value for name, value in metadata.items() if name != FILE_REFERENCE}
         return "file", _members("file", cast("JsonObject", data), rest or None)
     return "data", _members("data", cast("JsonObject", data), _described_data(part))
+
+
+def spell_part(part: Part, discriminators: tuple[str, ...]) -> JsonObject:
+    """Return a part in an old form that says what it is in all of these members, which lead."""
+    kind, members = lower_part(part)
+    return {**dict.fromkeys(discriminators, kind), **members} if kind else members
 
 
 def _members(name: str, content: object, metadata: JsonObject | None) -> JsonObject:

@@ -1,8 +1,8 @@
 """What peers of the old versions write, and what we take it for.
 
-Readers from plain JSON to the model, shared by all old forms (0.x reference, 5.4, 5.6, 5.7, 6.1
-and 8). They take every spelling that has been seen in the field and raise InvalidParamsError, which
-names the path, for the rest. Nothing here knows a version; it is not a dialect.
+Readers from plain JSON to the model, shared by all old forms (0.x reference, 5.3, 5.4, 5.6, 5.7,
+6.1 and 8). They take every spelling that has been seen in the field and raise InvalidParamsError,
+which names the path, for the rest. Nothing here knows a version; it is not a dialect.
 """
 
 from __future__ import annotations
@@ -18,25 +18,22 @@ from dragoman.dialects.part_marks import FILE_REFERENCE, UNKNOWN_KIND, URI, lift
 from dragoman.errors import InvalidParamsError
 from dragoman.model.messages import Message, Role, text_of
 from dragoman.model.parts import Part
-from dragoman.model.push import AuthenticationInfo
-from dragoman.model.tasks import TaskState
+from dragoman.model.tasks import TaskState, TaskStatus
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from dragoman.model.base import JsonObject
 
 __all__ = (
     "INPUT_REQUEST",
     "discriminator_of",
     "media_type",
-    "read_authentication",
     "read_bytes",
     "read_file",
     "read_message",
     "read_part",
     "read_role",
     "read_state",
+    "read_status",
     "read_timestamp",
 )
 
@@ -69,7 +66,6 @@ _MODES: Final = {
     "data": "application/json",
     "json": "application/json",
 }
-_COMMON_SCHEMES: Final = ("bearer", "basic")
 _TO_STANDARD: Final = str.maketrans("-_", "+/")
 
 
@@ -113,18 +109,6 @@ def read_timestamp(text: str) -> str | None:
 def media_type(text: str) -> str:
     """Return the media type that a mode stands for; 0.1 says ``text`` for ``text/plain``."""
     return _MODES.get(text, text)
-
-
-def read_authentication(schemes: Iterable[str], credentials: str) -> AuthenticationInfo | None:
-    """Choose among the schemes of a webhook: the model holds one, the old forms a list (5.11)."""
-    named = sorted(filter(None, schemes), key=_rank)
-    return AuthenticationInfo(scheme=named[0], credentials=credentials) if named else None
-
-
-def _rank(scheme: str) -> int:
-    # Those that most webhooks understand come first, the others in their order.
-    name = scheme.lower()
-    return (*_COMMON_SCHEMES, name).index(name)
 
 
 # --- parts --------------------------------------------------------------------------------------
@@ -241,4 +225,25 @@ def read_message(value: object, path: str, *, role: Role) -> Message:
         metadata=metadata,
         extensions=message.texts("extensions"),
         reference_task_ids=message.texts("referenceTaskIds"),
+    )
+
+
+# --- statuses -----------------------------------------------------------------------------------
+
+
+def read_status(owner: Fields) -> TaskStatus:
+    """Read the status of a task or an event."""
+    status = owner.at("status")
+    if status is None:
+        raise InvalidParamsError.of(owner.place("status"), "is required")
+    state = read_state(status.required_text("state"))
+    if state is None:
+        # "unknown" among them: 1.0 has no such state, and a made-up one would mislead.
+        raise InvalidParamsError.of(status.place("state"), "is not one of the known values")
+    message, timestamp = status.at("message", "update"), status.get("timestamp")
+    return TaskStatus(
+        state=state,
+        message=message and read_message(message.whole, message.path, role=Role.AGENT),
+        # 5.3: a time that is none is left out.
+        timestamp=read_timestamp(timestamp) if isinstance(timestamp, str) else None,
     )

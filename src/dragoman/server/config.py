@@ -48,7 +48,8 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         public_url: the address callers use, written into the card; else worked out per request.
         allow_anonymous: serve callers from other machines although nobody authenticates them.
         trusted_proxies: peers whose ``Forwarded`` and ``X-Forwarded-*`` headers are believed.
-        strict_versions: the letter of the text: a request without A2A-Version means 0.3.
+        strict_versions: read each version by the letter: a request without A2A-Version means 0.3,
+            and members that clients leave out or spell in their own way are refused.
         force_json: answer HTTP+JSON as ``application/json`` whatever was asked, for peers of 1.0.0.
         max_body_bytes: larger bodies are refused with 413; 16 MiB holds a 12 MiB file in base64.
         max_depth: how deep JSON may be nested; the decoder itself gives up near 1000.

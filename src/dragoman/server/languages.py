@@ -3,6 +3,11 @@
 Method names and paths tell 1.0 from what came before. Three methods are shared by 0.1 and 0.3, and
 two shapes of JSON by one route of 0.3: there the task a request names decides, by the form in which
 it was begun. The rows D1 to D20 are those of the 0.x reference, section 6.1.
+
+A lenient server, the default, reads what peers are known to write; a strict one is for conformance
+runs and keeps to the letter of each version. Both answer alike. What the dialects of 0.x refuse
+when they are strict is said where they are made (``V0_3``, ``V0_1``); 1.0 then refuses what only
+``Mixed`` reads. On the routes of 0.3 and on gRPC a strict server minds the stated version alone.
 """
 
 from __future__ import annotations
@@ -17,7 +22,7 @@ from dragoman.dialects.base import RestDialect, RpcDialect
 from dragoman.dialects.negotiation import check_version, parse_version
 from dragoman.dialects.v0_1.codec import V0_1, V0_1_DIALECT
 from dragoman.dialects.v0_1.methods import METHODS as METHODS_0_1
-from dragoman.dialects.v0_3.codec import V0_3_DIALECT, V0_3_REST_DIALECT, V0_3_TYPE_DIALECT
+from dragoman.dialects.v0_3.codec import V0_3, V0_3_DIALECT, V0_3_REST_DIALECT, V0_3_TYPE_DIALECT
 from dragoman.dialects.v0_3.methods import METHODS as METHODS_0_3
 from dragoman.dialects.v0_3_proto.codec import V0_3_PROTO_DIALECT
 from dragoman.dialects.v0_3_proto.routes import ROUTES as ROUTES_0_3
@@ -26,7 +31,13 @@ from dragoman.dialects.v1_0.codec import V1_0_DIALECT
 from dragoman.dialects.v1_0.methods import METHODS
 from dragoman.dialects.v1_0.routes import ROUTES
 from dragoman.errors import MethodNotFoundError
-from dragoman.model.operations import Operation
+from dragoman.model.operations import (
+    CancelTaskRequest,
+    GetTaskRequest,
+    Operation,
+    SubscribeToTaskRequest,
+)
+from dragoman.server.mixed import MIXED_DIALECT
 
 __all__ = (
     "OLD_ROUTER",
@@ -35,7 +46,9 @@ __all__ = (
     "dialect_of_origin",
     "find_method",
     "rest_shape",
+    "route_dialect",
     "shape_of_origin",
+    "task_named",
     "voice_of",
 )
 
@@ -43,6 +56,9 @@ _logger = logging.getLogger(__name__)
 
 ROUTER: Final = Router(ROUTES, has_tenants=True)
 OLD_ROUTER: Final = Router(ROUTES_0_3)
+
+
+# --- JSON-RPC -----------------------------------------------------------------------------------
 
 
 class Method(NamedTuple):
@@ -56,15 +72,33 @@ class Method(NamedTuple):
     is_shared: bool = False
 
 
-def _methods() -> Mapping[str, Method]:
-    found = {name: Method(V1_0_DIALECT, operation) for name, operation in METHODS.items()}
-    found |= {name: Method(V0_1_DIALECT, operation) for name, operation in METHODS_0_1.items()}
+def _by_name(*dialects: RpcDialect) -> Mapping[str, RpcDialect]:
+    return {dialect.name: dialect for dialect in dialects}
+
+
+def _methods(dialects: Mapping[str, RpcDialect]) -> Mapping[str, Method]:
+    v1_0, v0_3, v0_1 = dialects["1.0"], dialects["0.3"], dialects["0.1"]
+    found = {name: Method(v1_0, operation) for name, operation in METHODS.items()}
+    found |= {name: Method(v0_1, operation) for name, operation in METHODS_0_1.items()}
     for name, operation in METHODS_0_3.items():
-        found[name] = Method(V0_3_DIALECT, operation, is_shared=name in METHODS_0_1)
+        found[name] = Method(v0_3, operation, is_shared=name in METHODS_0_1)
     return found
 
 
-_METHODS: Final = _methods()
+_LENIENT: Final = _by_name(
+    MIXED_DIALECT, V0_3_DIALECT, V0_3_TYPE_DIALECT, V0_1_DIALECT, V0_1(has_kind=True)
+)
+_STRICT: Final = _by_name(
+    V1_0_DIALECT,
+    V0_3(is_strict=True),
+    V0_3(V0_3_TYPE_DIALECT.name, is_dual=True, is_strict=True),
+    V0_1(is_strict=True),
+    V0_1(has_kind=True, is_strict=True),
+)
+_DIALECTS: Final = {False: _LENIENT, True: _STRICT}
+_METHODS: Final = {is_strict: _methods(dialects) for is_strict, dialects in _DIALECTS.items()}
+
+_TOLD_BY_ORIGIN: Final = frozenset({"0.1", "0.1+kind", "0.3+type"})
 
 
 def find_method(name: str, version: str | None, *, is_strict: bool) -> Method:
@@ -74,10 +108,10 @@ def find_method(name: str, version: str | None, *, is_strict: bool) -> Method:
         VersionNotSupportedError: the version is not served, or does not go with the method.
         MethodNotFoundError: there is no such method.
     """
-    method = _METHODS.get(name)
+    method = _METHODS[is_strict].get(name)
     if method is None:
         raise MethodNotFoundError(f"There is no method {name[:100]!r}")
-    if method.dialect is V1_0_DIALECT:
+    if name in METHODS:
         if version != "1.0":
             check_version(version, is_old=False, is_strict=is_strict)
         return method
@@ -89,14 +123,14 @@ def find_method(name: str, version: str | None, *, is_strict: bool) -> Method:
         return method
     check_version(version, is_old=True, is_strict=is_strict)
     if method.is_shared and stated is not None:
-        dialect = V0_1_DIALECT if stated == negotiation.V0_1 else V0_3_DIALECT
-        return Method(dialect, method.operation)
+        stated_name = "0.1" if stated == negotiation.V0_1 else "0.3"
+        return Method(_DIALECTS[is_strict][stated_name], method.operation)
     return method
 
 
 def voice_of(name: str, version: str | None, *, is_strict: bool) -> RpcDialect:
     """Return the dialect in which to refuse a request for this method."""
-    method = _METHODS.get(name)
+    method = _METHODS[is_strict].get(name)
     if method is None:
         # Only the names of 0.x have a slash.
         return V0_3_DIALECT if "/" in name else V1_0_DIALECT
@@ -105,17 +139,34 @@ def voice_of(name: str, version: str | None, *, is_strict: bool) -> RpcDialect:
     return method.dialect
 
 
-_BY_ORIGIN: Final[Mapping[str, RpcDialect]] = {
-    dialect.name: dialect for dialect in (V0_1_DIALECT, V0_1(has_kind=True), V0_3_TYPE_DIALECT)
-}
+def task_named(operation: Operation, params: bytes) -> str:
+    """Return the id of the task that a request by a shared method names.
+
+    It is read leniently by a strict server too: in whose words it must be, the task will tell.
+
+    Raises:
+        JSONParseError, InvalidParamsError: the params name no task.
+    """
+    request = V0_3_DIALECT.decode_request(operation, params).request
+    if isinstance(request, GetTaskRequest | CancelTaskRequest | SubscribeToTaskRequest):
+        return request.id
+    return ""
 
 
-def dialect_of_origin(origin: str) -> RpcDialect:
+def dialect_of_origin(origin: str, *, is_strict: bool) -> RpcDialect:
     """Return in which dialect to speak of a task by a shared method (D6): as it was begun.
 
     A task that was begun in a version with other method names, or is not known (D7), is one of 0.3.
     """
-    return _BY_ORIGIN.get(origin, V0_3_DIALECT)
+    return _DIALECTS[is_strict][origin if origin in _TOLD_BY_ORIGIN else "0.3"]
+
+
+# --- HTTP+JSON ----------------------------------------------------------------------------------
+
+
+def route_dialect(*, is_strict: bool) -> RestDialect:
+    """Return the dialect of the routes of 1.0."""
+    return V1_0_DIALECT if is_strict else MIXED_DIALECT
 
 
 def rest_shape(body: bytes) -> RestDialect:

@@ -1,7 +1,7 @@
 import pytest
 from hypothesis import given
 
-from dragoman.dialects.part_marks import lift_part, lower_part
+from dragoman.dialects.part_marks import lift_part, lower_part, spell_part
 from dragoman.model.base import JsonObject
 from dragoman.model.parts import Part
 from tests.strategies import part_values
@@ -108,3 +108,24 @@ def test_what_goes_down_comes_up_again(part: Part) -> None:
     assert raised.media_type in (part.media_type, "")
     assert raised.filename == part.filename
     assert (raised.metadata or {}) == (part.metadata or {})
+
+
+def test_a_part_says_what_it_is_before_anything_else() -> None:
+    part = Part(text="x", metadata={"k": 1})
+    assert list(spell_part(part, ("kind",)).items()) == [
+        ("kind", "text"),
+        ("text", "x"),
+        ("metadata", {"k": 1}),
+    ]
+    assert spell_part(part, ("type", "kind")) == {
+        "type": "text",
+        "kind": "text",
+        "text": "x",
+        "metadata": {"k": 1},
+    }
+
+
+def test_a_part_of_an_unknown_kind_is_spelled_as_it_came() -> None:
+    came = {"kind": "tool-use", "x": 1}
+    part = Part(data=came, metadata={"a2a.v0.kind": "tool-use"})
+    assert spell_part(part, ("type",)) == came

@@ -4,23 +4,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dragoman.dialects.fields import Fields
 from dragoman.dialects.tolerant import (
     discriminator_of,
     media_type,
-    read_authentication,
     read_bytes,
     read_message,
     read_part,
     read_role,
     read_state,
+    read_status,
     read_timestamp,
 )
 from dragoman.errors import FieldViolation, InvalidParamsError
 from dragoman.model.base import JsonObject
 from dragoman.model.messages import Message, Role
 from dragoman.model.parts import Part
-from dragoman.model.push import AuthenticationInfo
-from dragoman.model.tasks import TaskState
+from dragoman.model.tasks import TaskState, TaskStatus
 from tests.strategies import json_values, timestamps
 
 # --- scalars ------------------------------------------------------------------------------------
@@ -137,22 +137,6 @@ def test_a_mode_may_be_a_word() -> None:
         "image/png",
         "",
     ]
-
-
-@pytest.mark.parametrize(
-    ("schemes", "chosen"),
-    [
-        (["Digest", "basic", "Bearer"], "Bearer"),
-        (["Digest", "BASIC"], "BASIC"),
-        (["", "Digest", "Hawk"], "Digest"),
-    ],
-)
-def test_one_scheme_is_chosen(schemes: list[str], chosen: str) -> None:
-    assert read_authentication(schemes, "c") == AuthenticationInfo(scheme=chosen, credentials="c")
-
-
-def test_without_a_scheme_there_is_no_authentication() -> None:
-    assert read_authentication(["", ""], "c") is None
 
 
 # --- parts --------------------------------------------------------------------------------------
@@ -347,3 +331,42 @@ def test_whatever_json_comes_nothing_else_is_raised(value: object) -> None:
             read_message(wrapped, "m", role=Role.USER)
         except InvalidParamsError:
             continue
+
+
+# --- statuses -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["message", "update"])
+def test_a_status_is_read_with_its_message(name: str) -> None:
+    message = {"messageId": "m", "parts": [{"text": "x"}]}
+    status = {"state": "done", name: message, "timestamp": "2025-05-01T12:00:00+02:00"}
+    assert read_status(Fields({"status": status})) == TaskStatus(
+        state=TaskState.COMPLETED,
+        message=Message(message_id="m", role=Role.AGENT, parts=(Part(text="x"),)),
+        timestamp="2025-05-01T10:00:00.000Z",
+    )
+
+
+@pytest.mark.parametrize("timestamp", ["soon", 5, None])
+def test_a_time_that_is_none_is_left_out(timestamp: object) -> None:
+    status = {"state": "working", "timestamp": timestamp}
+    assert read_status(Fields({"status": status})) == TaskStatus(state=TaskState.WORKING)
+
+
+@pytest.mark.parametrize(
+    ("owner", "field", "description"),
+    [
+        ({}, "at.status", "is required"),
+        ({"status": {}}, "at.status.state", "is required"),
+        ({"status": {"state": "unknown"}}, "at.status.state", "is not one of the known values"),
+        (
+            {"status": {"state": "working", "message": {}}},
+            "at.status.message.parts",
+            "is required",
+        ),
+    ],
+)
+def test_what_is_no_status_is_refused(owner: object, field: str, description: str) -> None:
+    with pytest.raises(InvalidParamsError) as caught:
+        read_status(Fields(owner, "at"))
+    assert caught.value.violations == (FieldViolation(field, description),)

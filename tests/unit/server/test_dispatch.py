@@ -260,3 +260,79 @@ async def test_a_cursor_is_a_number_or_nothing(cursor: str, seen: list[int] | No
         else:
             answer = await dispatcher.serve_method(request, "SubscribeToTask", params)
             assert await numbers(answer) == seen
+
+
+# --- versions before 1.0: rows of the 0.x reference, 6.1 ----------------------------------------
+
+OLD_SEND = (
+    b'{"message":{"kind":"message","messageId":"m-1","role":"user",'
+    b'"parts":[{"kind":"text","text":"hello"}]},"configuration":{"blocking":true}}'
+)
+SEND_0_1 = b'{"id":"mine","message":{"role":"user","parts":[{"type":"text","text":"hello"}]}}'
+
+
+def old_exchange(accept: str = "*/*") -> Exchange:
+    """Return a request that states no version."""
+    return exchange(a2a_version="", accept=accept)
+
+
+async def test_a_message_of_0_3_in_a_call_of_1_0_is_answered_in_1_0() -> None:  # D12
+    async with dispatching() as dispatcher:
+        match = ROUTER.match("POST", "/message:send")
+        for answer in (
+            await dispatcher.serve_method(exchange(), "SendMessage", OLD_SEND),
+            await dispatcher.serve_route(exchange(), match, OLD_SEND),
+        ):
+            assert answer.dialect.name == "1.0"
+            task = json.loads(answer.body)["task"]
+            assert task["status"]["state"] == "TASK_STATE_COMPLETED"
+        streamed = await dispatcher.serve_method(exchange(), "SendStreamingMessage", OLD_SEND)
+        assert await numbers(streamed)
+
+
+async def test_a_tenant_is_not_lost_with_a_message_of_0_3() -> None:  # D12
+    async with dispatching() as dispatcher:
+        tenant = OLD_SEND[:-1] + b',"tenant":"acme"}'
+        sent = await dispatcher.serve_method(exchange(), "SendMessage", tenant)
+        task_id = json.loads(sent.body)["task"]["id"]
+        with pytest.raises(TaskNotFoundError):
+            await dispatcher.serve_method(exchange(), "GetTask", b'{"id":"%b"}' % task_id.encode())
+
+
+async def test_a_strict_server_refuses_a_message_of_0_3_in_a_call_of_1_0() -> None:  # D12
+    async with dispatching(is_strict=True) as dispatcher:
+        with pytest.raises(InvalidParamsError):
+            await dispatcher.serve_method(exchange(), "SendMessage", OLD_SEND)
+        match = ROUTER.match("POST", "/message:send")
+        with pytest.raises(InvalidParamsError):
+            await dispatcher.serve_route(exchange(), match, OLD_SEND)
+
+
+async def test_a_strict_server_minds_null_only_where_the_version_does() -> None:  # D6, D19
+    async with dispatching(is_strict=True) as dispatcher:
+        await dispatcher.serve_method(old_exchange(), "tasks/send", SEND_0_1)
+        params = b'{"id":"mine","historyLength":null}'
+        answer = await dispatcher.serve_method(old_exchange(), "tasks/get", params)
+        task = json.loads(answer.body)
+        assert (task["id"], answer.dialect.name, "kind" in task) == ("mine", "0.1", False)
+        sent = await dispatcher.serve_method(old_exchange(), "message/send", OLD_SEND)
+        task_id = json.loads(sent.body)["id"].encode()
+        params = b'{"id":"%b","historyLength":null}' % task_id
+        with pytest.raises(InvalidParamsError):
+            await dispatcher.serve_method(old_exchange(), "tasks/get", params)
+
+
+async def test_getting_a_task_as_a_stream_is_a_habit_of_one_peer() -> None:  # D8, D16
+    request = old_exchange(accept="text/event-stream")
+    for is_strict in (False, True):
+        async with dispatching(is_strict=is_strict) as dispatcher:
+            sent = await dispatcher.serve_method(old_exchange(), "message/send", OLD_SEND)
+            task_id = json.loads(sent.body)["id"].encode()
+            both = b'{"id":"%b","taskId":"%b"}' % (task_id, task_id)
+            answer = await dispatcher.serve_method(request, "tasks/get", both)
+            if not is_strict:
+                assert await numbers(answer)
+                continue
+            assert json.loads(answer.body)["kind"] == "task"
+            with pytest.raises(InvalidParamsError):
+                await dispatcher.serve_method(request, "tasks/get", b'{"taskId":"%b"}' % task_id)

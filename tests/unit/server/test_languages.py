@@ -3,21 +3,31 @@
 import pytest
 
 from dragoman.dialects.v0_1.codec import V0_1_DIALECT
-from dragoman.dialects.v0_3.codec import V0_3_DIALECT, V0_3_REST_DIALECT, V0_3_TYPE_DIALECT
+from dragoman.dialects.v0_3.codec import V0_3_DIALECT, V0_3_REST_DIALECT
 from dragoman.dialects.v0_3_proto.codec import V0_3_PROTO_DIALECT
 from dragoman.dialects.v1_0.codec import V1_0_DIALECT
-from dragoman.errors import MethodNotFoundError, VersionNotSupportedError
+from dragoman.errors import InvalidParamsError, MethodNotFoundError, VersionNotSupportedError
 from dragoman.model.operations import Operation
 from dragoman.server.languages import (
     Method,
     dialect_of_origin,
     find_method,
     rest_shape,
+    route_dialect,
     shape_of_origin,
+    task_named,
     voice_of,
 )
+from dragoman.server.mixed import MIXED_DIALECT
 
-DIALECTS = {"1.0": V1_0_DIALECT, "0.3": V0_3_DIALECT, "0.1": V0_1_DIALECT}
+SEND = Operation.SEND_MESSAGE
+DIALECTS = {"1.0": MIXED_DIALECT, "0.3": V0_3_DIALECT, "0.1": V0_1_DIALECT}
+
+
+def send_of(discriminator: str) -> bytes:
+    """Return a send whose parts are known by a member that was known to old versions."""
+    part = b'{"%b":"text","text":"x"}' % discriminator.encode()
+    return b'{"message":{"messageId":"m","role":"user","parts":[%b]}}' % part
 
 
 @pytest.mark.parametrize(
@@ -74,7 +84,7 @@ def test_an_old_method_in_a_1_0_request() -> None:  # D2
 
 def test_a_1_0_method_in_an_old_request() -> None:  # D1, D3
     for version in (None, "0.3", "0.2", "0.1"):
-        assert find_method("SendMessage", version, is_strict=False).dialect is V1_0_DIALECT
+        assert find_method("SendMessage", version, is_strict=False).dialect.name == "1.0"
         with pytest.raises(VersionNotSupportedError):
             find_method("SendMessage", version, is_strict=True)
 
@@ -88,13 +98,67 @@ def test_a_version_that_is_not_served_is_refused(name: str) -> None:  # D5
         find_method(name, "rubbish", is_strict=True)
 
 
-def test_the_origin_of_a_task_tells_the_version_of_shared_methods() -> None:
-    assert dialect_of_origin("0.1") is V0_1_DIALECT
-    assert dialect_of_origin("0.3+type") is V0_3_TYPE_DIALECT
-    assert dialect_of_origin("0.1+kind").name == "0.1+kind"
+@pytest.mark.parametrize("is_strict", [False, True])
+def test_the_origin_of_a_task_tells_the_version_of_shared_methods(*, is_strict: bool) -> None:
+    for origin in ("0.1", "0.1+kind", "0.3+type"):
+        assert dialect_of_origin(origin, is_strict=is_strict).name == origin
     for dialect in (V1_0_DIALECT, V0_3_DIALECT, V0_3_PROTO_DIALECT, V0_3_REST_DIALECT):
-        assert dialect_of_origin(dialect.name) is V0_3_DIALECT
-    assert dialect_of_origin("") is V0_3_DIALECT  # D7
+        assert dialect_of_origin(dialect.name, is_strict=is_strict).name == "0.3"
+    assert dialect_of_origin("", is_strict=is_strict).name == "0.3"  # D7
+
+
+@pytest.mark.parametrize("name", ["tasks/get", "tasks/cancel", "tasks/resubscribe"])
+def test_the_task_of_a_shared_method_is_found_in_all_words(name: str) -> None:
+    operation = find_method(name, None, is_strict=True).operation
+    for params in (b'{"id":"t"}', b'{"taskId":"t","id":null}', b'{"task_id":"t"}'):
+        assert task_named(operation, params) == "t"
+    with pytest.raises(InvalidParamsError):
+        task_named(operation, b"{}")
+
+
+# --- strictness ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("method", "version", "params"),
+    [
+        ("tasks/get", "0.3", b'{"taskId":"t"}'),  # D8
+        ("tasks/get", "0.1", b'{"taskId":"t"}'),
+        ("message/send", None, send_of("type")),  # D9
+        ("tasks/send", None, send_of("type")),  # D14
+        ("SendMessage", "1.0", send_of("kind")),  # D12
+    ],
+)
+def test_strict_methods_are_read_by_strict_dialects(
+    method: str, version: str | None, params: bytes
+) -> None:
+    lenient, operation, _ = find_method(method, version, is_strict=False)
+    assert lenient.decode_request(operation, params)
+    strict, operation, _ = find_method(method, version, is_strict=True)
+    assert strict.name == lenient.name
+    with pytest.raises(InvalidParamsError):
+        strict.decode_request(operation, params)
+
+
+@pytest.mark.parametrize("origin", ["0.1", "0.1+kind", "0.3", "0.3+type"])
+def test_a_task_is_asked_for_in_the_strict_words_of_its_origin(origin: str) -> None:
+    params = b'{"taskId":"t"}'
+    lenient = dialect_of_origin(origin, is_strict=False)
+    assert lenient.decode_request(Operation.GET_TASK, params)
+    strict = dialect_of_origin(origin, is_strict=True)
+    assert strict.decode_request(Operation.GET_TASK, b'{"id":"t"}').answer.name == origin
+    with pytest.raises(InvalidParamsError):
+        strict.decode_request(Operation.GET_TASK, params)
+
+
+def test_the_routes_of_1_0_take_messages_of_0_3_unless_they_are_strict() -> None:  # D12
+    body = send_of("kind")
+    assert route_dialect(is_strict=False).decode_request(SEND, body).answer.name == "1.0"
+    with pytest.raises(InvalidParamsError):
+        route_dialect(is_strict=True).decode_request(SEND, body)
+
+
+# --- HTTP+JSON ----------------------------------------------------------------------------------
 
 
 def test_the_shape_of_0_3_over_http_is_the_one_that_the_client_uses() -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from dragoman.dialects.fields import Fields, read_json
-from dragoman.dialects.tolerant import read_message, read_part, read_state, read_timestamp
+from dragoman.dialects.tolerant import read_message, read_part, read_status
 from dragoman.dialects.v0_1.push import read_task_config
 from dragoman.dialects.v0_1.wire import STATE_MARK
 from dragoman.errors import InvalidParamsError
@@ -95,7 +95,7 @@ def _read_task(found: Fields) -> Task:
         status=status,
         artifacts=_read_artifacts(found),
         history=tuple(
-            _read_message(value, place, task_id, context_id)
+            _placed(read_message(value, place, role=Role.AGENT), task_id, context_id)
             for value, place in found.items("history")
         ),
         metadata=metadata,
@@ -106,30 +106,17 @@ def _read_status(
     owner: Fields, task_id: str, context_id: str
 ) -> tuple[TaskStatus, JsonObject | None]:
     """Read the status of a task or an event, and the metadata beside it."""
-    found = owner.at("status")
-    if found is None:
-        raise InvalidParamsError.of(owner.place("status"), "is required")
-    state = read_state(found.required_text("state"))
-    if state is None:
-        raise InvalidParamsError.of(found.place("state"), "is not one of the known values")
-    metadata = owner.free("metadata")
-    if state is TaskState.FAILED and metadata and metadata.get(STATE_MARK) == "rejected":
-        state = TaskState.REJECTED
+    status, metadata = read_status(owner), owner.free("metadata")
+    if status.message is not None:
+        status = replace(status, message=_placed(status.message, task_id, context_id))
+    if status.state is TaskState.FAILED and metadata and metadata.get(STATE_MARK) == "rejected":
+        status = replace(status, state=TaskState.REJECTED)
         metadata = {name: metadata[name] for name in metadata if name != STATE_MARK} or None
-    message, timestamp = found.get("message"), found.text("timestamp")
-    status = TaskStatus(
-        state=state,
-        message=None
-        if message is None
-        else _read_message(message, found.place("message"), task_id, context_id),
-        timestamp=read_timestamp(timestamp),
-    )
     return status, metadata
 
 
-def _read_message(value: object, place: str, task_id: str, context_id: str) -> Message:
-    """Read a message; it belongs to the task in which it is found (5.6)."""
-    message = read_message(value, place, role=Role.AGENT)
+def _placed(message: Message, task_id: str, context_id: str) -> Message:
+    """Return a message as one of the task in which it was found (5.6)."""
     return replace(message, task_id=task_id, context_id=context_id)
 
 

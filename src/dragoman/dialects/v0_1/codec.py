@@ -15,6 +15,7 @@ from dragoman.dialects.v0_1.encode import Writer, task_of
 from dragoman.dialects.v0_1.frames import Frames
 from dragoman.dialects.v0_1.methods import CALLS, METHODS
 from dragoman.dialects.v0_1.requests import encode_request
+from dragoman.dialects.v0_1.strict import check_request
 from dragoman.model.documents import TaskDocument
 from dragoman.model.messages import Message
 from dragoman.model.operations import Operation
@@ -37,18 +38,25 @@ _SENDS: Final = (Operation.SEND_MESSAGE, Operation.SEND_STREAMING_MESSAGE)
 class V0_1:  # noqa: N801 - the name of the version
     """A2A 0.1, as one peer speaks it."""
 
-    __slots__ = ("_writer",)
+    __slots__ = ("_is_strict", "_writer")
 
     has_final: bool = True
     has_messages: bool = False
 
-    def __init__(self, shown_id: str = "", *, has_kind: bool = False) -> None:
+    def __init__(
+        self, shown_id: str = "", *, has_kind: bool = False, is_strict: bool = False
+    ) -> None:
         """Take on the habits of a peer.
 
         Args:
             shown_id: what the peer calls the task, in place of the id the task has here.
             has_kind: the peer mixes in members of 0.2: parts have ``kind`` beside ``type`` (D13).
+            is_strict: refuse the requests that depart from the text in one of the ways of the 0.x
+                reference, 6.1: a task named by ``taskId`` (D8), parts without ``type`` (D13), a
+                send that leaves the id to the server (D14). Whoever has ``kind`` beside ``type``
+                is answered by ``type`` alone. What a client reads is the same.
         """
+        self._is_strict = is_strict
         self._writer = Writer(shown_id, has_kind)
 
     @property
@@ -70,9 +78,12 @@ class V0_1:  # noqa: N801 - the name of the version
         The task that a send names is the reading's alias and not in the request: only the server
         knows whether it is a new one. All other requests name it as the client does.
         """
+        if self._is_strict:
+            check_request(params)
         if operation in _SENDS:
             send = decode_send(params)
-            return Reading(send.request, V0_1(send.alias, has_kind=send.is_mixed), send.alias)
+            has_kind = send.is_mixed and not self._is_strict
+            return Reading(send.request, V0_1(send.alias, has_kind=has_kind), send.alias)
         request, task_id = decode_task_request(operation, params)
         return Reading(request, V0_1(task_id, has_kind=self._writer.has_kind))
 

@@ -12,10 +12,11 @@ import msgspec
 from msgspec.structs import replace
 
 from dragoman.dialects.fields import Fields, read_json
+from dragoman.dialects.legacy_push import read_webhook
 from dragoman.dialects.part_marks import lift_part
 from dragoman.dialects.tolerant import discriminator_of, media_type, read_file, read_message
 from dragoman.dialects.v0_1 import wire
-from dragoman.dialects.v0_1.push import read_config, read_task_config
+from dragoman.dialects.v0_1.push import read_task_config
 from dragoman.dialects.violations import DECODER_ERRORS, refusal_of
 from dragoman.errors import InvalidParamsError
 from dragoman.model.messages import Message, Role
@@ -142,7 +143,7 @@ def _send_request(
         message=message,
         configuration=SendMessageConfiguration(
             accepted_output_modes=tuple([media_type(mode) for mode in modes]),
-            task_push_notification_config=None if hook is None else read_config(hook),
+            task_push_notification_config=None if hook is None else read_webhook(hook),
             # 0.x reference, 5.10: no history unless it is asked for; tasks/send waits.
             history_length=history_length or 0,
         ),

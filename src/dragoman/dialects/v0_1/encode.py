@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
-from dragoman.dialects.part_marks import lower_part
-from dragoman.dialects.v0_1.push import encode_config
+from dragoman.dialects.legacy_push import webhook_members
+from dragoman.dialects.part_marks import spell_part
 from dragoman.dialects.v0_1.wire import STATE_MARK
 from dragoman.model.base import JsonObject
 from dragoman.model.messages import Role
@@ -96,7 +96,7 @@ class Writer(Struct, frozen=True, gc=False):
         """Write the webhook of a task."""
         return {
             "id": self.shown_id or config.task_id,
-            "pushNotificationConfig": encode_config(config),
+            "pushNotificationConfig": webhook_members(config),
         }
 
     def _status(self, status: TaskStatus) -> JsonObject:
@@ -117,15 +117,8 @@ class Writer(Struct, frozen=True, gc=False):
         return described(written, artifact.metadata)
 
     def _parts(self, parts: Sequence[Part]) -> list[JsonObject]:
-        return [self._part(part) for part in parts]
-
-    def _part(self, part: Part) -> JsonObject:
-        kind, members = lower_part(part)
-        if not kind:
-            return members
-        if self.has_kind:
-            return {"type": kind, "kind": kind, **members}
-        return {"type": kind, **members}
+        discriminators = ("type", "kind") if self.has_kind else ("type",)
+        return [spell_part(part, discriminators) for part in parts]
 
 
 def task_of(message: Message) -> Task:

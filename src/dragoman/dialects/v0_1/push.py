@@ -1,62 +1,22 @@
-"""Webhook registrations of 0.1, both ways (0.x reference, 5.11). A task has one, without an id."""
+"""The webhook of a task in 0.1 (0.x reference, 5.11). A task has one, and it has no id."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
+from dragoman.dialects.legacy_push import read_webhook
 from dragoman.errors import InvalidParamsError
-from dragoman.model.push import AuthenticationInfo, TaskPushNotificationConfig
 
 if TYPE_CHECKING:
     from dragoman.dialects.fields import Fields
-    from dragoman.model.base import JsonObject
+    from dragoman.model.push import TaskPushNotificationConfig
 
-__all__ = ("encode_config", "read_config", "read_task_config")
-
-_PREFERRED_SCHEMES: Final = ("bearer", "basic")
-
-
-def read_config(config: Fields, task_id: str = "") -> TaskPushNotificationConfig:
-    """Read a webhook."""
-    return TaskPushNotificationConfig(
-        task_id=task_id,
-        url=config.required_text("url"),
-        token=config.text("token"),
-        authentication=_read_authentication(config.at("authentication")),
-    )
+__all__ = ("read_task_config",)
 
 
 def read_task_config(pair: Fields) -> TaskPushNotificationConfig:
     """Read a webhook with its task; null, which may clear it, is not taken."""
-    config = pair.at("pushNotificationConfig")
-    if config is None:
+    webhook = pair.at("pushNotificationConfig")
+    if webhook is None:
         raise InvalidParamsError.of("pushNotificationConfig", "is required")
-    return read_config(config, pair.required_text("id", "taskId"))
-
-
-def encode_config(config: TaskPushNotificationConfig) -> JsonObject:
-    """Write a webhook, without its task."""
-    written: JsonObject = {"url": config.url}
-    if config.token:
-        written["token"] = config.token
-    if (authentication := config.authentication) is not None:
-        how: JsonObject = {"schemes": [authentication.scheme]}
-        if authentication.credentials:
-            how["credentials"] = authentication.credentials
-        written["authentication"] = how
-    return written
-
-
-def _read_authentication(found: Fields | None) -> AuthenticationInfo | None:
-    if found is None:
-        return None
-    # The model holds one scheme; one without a name is none.
-    schemes = sorted(filter(None, found.texts("schemes")), key=_rank)
-    if not schemes:
-        return None
-    return AuthenticationInfo(scheme=schemes[0], credentials=found.text("credentials"))
-
-
-def _rank(scheme: str) -> int:
-    name = scheme.lower()
-    return (*_PREFERRED_SCHEMES, name).index(name)
+    return read_webhook(webhook, task_id=pair.required_text("id", "taskId"))

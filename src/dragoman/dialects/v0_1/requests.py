@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from dragoman.dialects.legacy_push import webhook_members
 from dragoman.dialects.v0_1.encode import Writer, described
-from dragoman.dialects.v0_1.push import encode_config
 from dragoman.errors import UnsupportedOperationError
 from dragoman.model.operations import (
     CancelTaskRequest,
@@ -74,7 +74,7 @@ def _send(request: SendMessageRequest) -> JsonObject:
     written["message"] = _WRITER.message(message)
     if configuration is not None:
         if (config := configuration.task_push_notification_config) is not None:
-            written["pushNotification"] = encode_config(config)
+            written["pushNotification"] = webhook_members(config)
         if configuration.history_length:
             written["historyLength"] = configuration.history_length
         if configuration.accepted_output_modes:

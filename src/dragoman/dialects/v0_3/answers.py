@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, cast
 
 from dragoman.dialects.fields import Fields, read_json
-from dragoman.dialects.tolerant import read_message, read_part, read_state, read_timestamp
+from dragoman.dialects.tolerant import read_message, read_part, read_status
 from dragoman.dialects.v0_3.card import read_card
 from dragoman.dialects.v0_3.push import read_task_config
 from dragoman.errors import InvalidParamsError
@@ -26,12 +26,11 @@ from dragoman.model.operations import (
     Operation,
 )
 from dragoman.model.parts import Part
-from dragoman.model.tasks import Artifact, Task, TaskStatus
+from dragoman.model.tasks import Artifact, Task
 
 if TYPE_CHECKING:
     from dragoman.dialects.base import Received
     from dragoman.model.messages import Message
-    from dragoman.model.tasks import TaskState
 
 __all__ = ("decode_event", "decode_result")
 
@@ -126,7 +125,7 @@ def _task(found: Fields) -> Task:
     return Task(
         id=task_id,
         context_id=found.text("contextId") or task_id,
-        status=_status(found),
+        status=read_status(found),
         artifacts=tuple(
             [
                 _artifact(Fields(item, place), index)
@@ -138,28 +137,6 @@ def _task(found: Fields) -> Task:
         ),
         metadata=found.free("metadata"),
     )
-
-
-def _status(found: Fields) -> TaskStatus:
-    status = found.at("status")
-    if status is None:
-        raise InvalidParamsError.of(found.place("status"), "is required")
-    message = status.at("message", "update")
-    timestamp = status.get("timestamp")
-    return TaskStatus(
-        state=_state(status),
-        message=None if message is None else _message(message),
-        # 5.3: a time that is none is left out.
-        timestamp=read_timestamp(timestamp) if isinstance(timestamp, str) else None,
-    )
-
-
-def _state(status: Fields) -> TaskState:
-    state = read_state(status.required_text("state"))
-    if state is None:
-        # "unknown" among them: 1.0 has no such state, and a made-up one would mislead.
-        raise InvalidParamsError.of(status.place("state"), "is not one of the known values")
-    return state
 
 
 def _artifact(found: Fields, position: int = 0) -> Artifact:
@@ -186,7 +163,7 @@ def _status_update(found: Fields) -> TaskStatusUpdateEvent:
     return TaskStatusUpdateEvent(
         task_id=task_id,
         context_id=found.text("contextId") or task_id,
-        status=_status(found),
+        status=read_status(found),
         metadata=found.free("metadata"),
     )
 

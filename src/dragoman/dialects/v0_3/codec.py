@@ -22,6 +22,7 @@ from dragoman.dialects.v0_3.methods import METHODS, NAMES
 from dragoman.dialects.v0_3.push import task_config_members
 from dragoman.dialects.v0_3.requests import encode_request
 from dragoman.dialects.v0_3.send import decode_send
+from dragoman.dialects.v0_3.strict import check_request
 from dragoman.model.cards import AgentCard
 from dragoman.model.documents import TaskDocument, TaskPage
 from dragoman.model.messages import Message
@@ -50,14 +51,26 @@ class V0_3:  # noqa: N801 - the name of the version
     The variant ``0.3+type`` answers clients that know parts by ``type``.
     """
 
-    __slots__ = ("_writer", "name")
+    __slots__ = ("_is_strict", "_writer", "name")
 
     has_final: bool = True
     has_messages: bool = True
 
-    def __init__(self, name: str = "0.3", *, is_dual: bool = False) -> None:
-        """Make the form itself, or a variant; ``is_dual`` writes ``type`` beside ``kind``."""
+    def __init__(
+        self, name: str = "0.3", *, is_dual: bool = False, is_strict: bool = False
+    ) -> None:
+        """Make the form itself, or a variant.
+
+        Args:
+            name: what the form is called; strictness is no part of it.
+            is_dual: write ``type`` beside ``kind``.
+            is_strict: refuse the requests on JSON-RPC that depart from the schema in one of the
+                ways of the 0.x reference, 6.1: a task named by ``taskId`` (D8), parts without
+                ``kind`` (D9, D11), no ``messageId`` (D10), roles of 1.0 (D11), null for absent
+                (D19), names of the proto (D20). Answers, and what a client reads, are the same.
+        """
         self.name = name
+        self._is_strict = is_strict
         self._writer = Writer(is_dual=is_dual)
 
     def operation(self, method: str) -> Operation | None:
@@ -70,6 +83,8 @@ class V0_3:  # noqa: N801 - the name of the version
 
     def decode_request(self, operation: Operation, params: bytes) -> Reading:
         """Read a request from a JSON object; the answer has the discriminators of the request."""
+        if self._is_strict:
+            check_request(operation, params)
         if operation in _SENDS:
             request, is_typed = decode_send(params)
             return Reading(request, V0_3_TYPE_DIALECT if is_typed else self)

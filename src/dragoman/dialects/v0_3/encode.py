@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, cast
 
-from dragoman.dialects.part_marks import lower_part
+from dragoman.dialects.part_marks import spell_part
 from dragoman.dialects.tolerant import INPUT_REQUEST
 from dragoman.model.events import TaskStatusUpdateEvent
 from dragoman.model.messages import Role
@@ -33,11 +33,12 @@ STATES: Final = {
 class Writer:
     """Makes the objects of one variant of the form."""
 
-    __slots__ = ("_is_dual",)
+    __slots__ = ("_discriminators", "_is_dual")
 
     def __init__(self, *, is_dual: bool = False) -> None:
         """Choose whether parts have ``type`` and artifacts ``index`` as well."""
         self._is_dual = is_dual
+        self._discriminators = ("kind", "type") if is_dual else ("kind",)
 
     def message(self, message: Message) -> JsonObject:
         """Return a message."""
@@ -149,15 +150,7 @@ class Writer:
         return members
 
     def _parts(self, parts: tuple[Part, ...]) -> list[JsonObject]:
-        return [self._part(part) for part in parts]
-
-    def _part(self, part: Part) -> JsonObject:
-        kind, members = lower_part(part)
-        if not kind:
-            return members
-        if self._is_dual:
-            return {"kind": kind, "type": kind, **members}
-        return {"kind": kind, **members}
+        return [spell_part(part, self._discriminators) for part in parts]
 
 
 def has_stopped(status: TaskStatus) -> bool:

@@ -1,5 +1,3 @@
-import pytest
-
 from dragoman.dialects.fields import Fields
 from dragoman.dialects.v0_3.push import (
     config_members,
@@ -7,45 +5,23 @@ from dragoman.dialects.v0_3.push import (
     read_task_config,
     task_config_members,
 )
-from dragoman.errors import InvalidParamsError
-from dragoman.model.push import AuthenticationInfo, TaskPushNotificationConfig
+from dragoman.model.push import TaskPushNotificationConfig
 
-NONCE = "k"
-CONFIG = TaskPushNotificationConfig(
-    id="p",
-    task_id="t",
-    url="u",
-    token=NONCE,
-    authentication=AuthenticationInfo(scheme="Bearer", credentials="c"),
-)
+CONFIG = TaskPushNotificationConfig(id="p", task_id="t", url="u")
 
 
-def test_a_configuration_is_written_and_read() -> None:
+def test_a_configuration_has_an_id_and_stands_beside_its_task() -> None:
     members = task_config_members(CONFIG)
-    assert members == {
-        "taskId": "t",
-        "pushNotificationConfig": {
-            "url": "u",
-            "id": "p",
-            "token": "k",
-            "authentication": {"schemes": ["Bearer"], "credentials": "c"},
-        },
-    }
+    assert members == {"taskId": "t", "pushNotificationConfig": {"url": "u", "id": "p"}}
     assert read_task_config(Fields(members)) == CONFIG
 
 
-def test_what_is_empty_is_left_out() -> None:
-    authentication = AuthenticationInfo(scheme="Hawk")
-    config = TaskPushNotificationConfig(url="u", authentication=authentication)
-    assert config_members(config) == {"url": "u", "authentication": {"schemes": ["Hawk"]}}
-    assert config_members(TaskPushNotificationConfig(url="u")) == {"url": "u"}
+def test_an_id_may_be_missing() -> None:
+    config = TaskPushNotificationConfig(url="u")
+    assert config_members(config) == {"url": "u"}
+    assert read_config(Fields({"url": "u"})) == config
 
 
-def test_without_a_scheme_there_is_no_authentication() -> None:
-    config = Fields({"url": "u", "authentication": {"schemes": [], "credentials": "c"}})
-    assert read_config(config) == TaskPushNotificationConfig(url="u")
-
-
-def test_a_configuration_needs_an_address() -> None:
-    with pytest.raises(InvalidParamsError):
-        read_config(Fields({"url": ""}, "at"))
+def test_a_server_may_answer_with_the_configuration_alone() -> None:
+    answer = Fields({"taskId": "t", "url": "u", "id": "p"})
+    assert read_task_config(answer) == CONFIG

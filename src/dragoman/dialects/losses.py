@@ -1,0 +1,428 @@
+"""What a wire form cannot carry: every loss by its name, and what stands in its place.
+
+The forms of 0.x are called as their dialects are (``Dialect.name``): ``0.3`` is the JSON of 0.2 and
+0.3, on JSON-RPC and on HTTP+JSON, ``0.3-proto`` is the ProtoJSON of 0.3. ``1.0-grpc`` is 1.0 over
+gRPC. The JSON of 1.0 is the model itself and loses nothing.
+
+A value of the model that is written in a form and read again is the same value, but for the losses
+listed here.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal, TypeAlias, get_args
+
+from msgspec import Struct
+
+__all__ = ("FORMS", "LOSSES", "Direction", "Form", "Loss")
+
+Form: TypeAlias = Literal["0.1", "0.3", "0.3-proto", "0.3-grpc", "1.0-grpc"]
+Direction: TypeAlias = Literal["down", "up", "both"]
+
+FORMS: Final[tuple[Form, ...]] = get_args(Form)
+
+
+class Loss(Struct, frozen=True):
+    """One thing that some forms cannot carry.
+
+    Attributes:
+        name: what tests and documents call it.
+        forms: the forms that have it.
+        direction: ``down``: the model has it and the form does not; ``up``: peers write it in this
+            form and the model does not have it; ``both``: on either way.
+        what: what is lost, and what stands in its place.
+    """
+
+    name: str
+    forms: tuple[Form, ...]
+    direction: Direction
+    what: str
+
+
+_OLD: Final[tuple[Form, ...]] = ("0.1", "0.3", "0.3-proto", "0.3-grpc")
+_SINCE_0_2: Final = _OLD[1:]
+_AS_JSON: Final = _OLD[:3]
+_PROTO: Final = _OLD[2:]
+_GRPC: Final[tuple[Form, ...]] = ("0.3-grpc", "1.0-grpc")
+
+LOSSES: Final = (
+    # --- requests -------------------------------------------------------------------------------
+    Loss("tenant", _OLD, "down", "A request names no tenant, and is for the default one."),
+    Loss(
+        "list-tasks",
+        ("0.1",),
+        "down",
+        "Tasks cannot be listed; the call is refused as an unsupported operation.",
+    ),
+    Loss(
+        "absent-configuration",
+        _OLD,
+        "both",
+        "A send without a configuration gets one that says what 1.0 means by its absence; in 0.1 "
+        "it is what 0.1 means by it.",
+    ),
+    Loss(
+        "return-immediately",
+        ("0.1",),
+        "down",
+        "A send cannot ask to be answered at once; it waits.",
+    ),
+    Loss(
+        "history-length-zero",
+        _SINCE_0_2,
+        "both",
+        "A length of 0 asks for all of the history here, so it is not written, and read as unset; "
+        "who asked for none drops what comes.",
+    ),
+    Loss(
+        "history-length-unset",
+        ("0.1",),
+        "both",
+        "Without a length no history comes: unset is read as 0.",
+    ),
+    Loss(
+        "include-artifacts-false",
+        _PROTO,
+        "down",
+        "That a list is wanted without artifacts is left unsaid; it is what unset means.",
+    ),
+    Loss("cancel-metadata", _PROTO, "down", "A cancellation has no metadata."),
+    Loss(
+        "request-metadata",
+        ("0.1", "0.3"),
+        "up",
+        "Metadata of requests other than a send and a cancellation is dropped.",
+    ),
+    Loss(
+        "mode-words",
+        _OLD,
+        "both",
+        "The words text, file, data and json become the media types they stand for, such as "
+        "text/plain.",
+    ),
+    Loss(
+        "page-size",
+        _PROTO,
+        "down",
+        "A page of tasks does not say how long it may be; the number of its tasks is taken for it.",
+    ),
+    # --- webhooks -------------------------------------------------------------------------------
+    Loss(
+        "push-config-task-in-send",
+        _OLD,
+        "down",
+        "A webhook within a send does not name its task, which is the one that is sent to.",
+    ),
+    Loss(
+        "push-config-id",
+        ("0.1",),
+        "down",
+        "A webhook has no id: it is the only one of its task, and asked for by the task's id.",
+    ),
+    Loss(
+        "absent-push-config-id",
+        _PROTO,
+        "down",
+        "A webhook without an id goes by the id of its task.",
+    ),
+    Loss(
+        "unnamed-push-config",
+        ("0.3",),
+        "up",
+        "Who asks for a webhook without saying which is given the one that goes by the id of the "
+        "task.",
+    ),
+    Loss(
+        "push-config-paging",
+        ("0.1", "0.3"),
+        "down",
+        "Webhooks are listed without pages: size and tokens are dropped.",
+    ),
+    Loss(
+        "push-ids-with-slash",
+        _PROTO,
+        "both",
+        "A task id that holds /pushNotificationConfigs/ is cut there, where the resource name has "
+        "the id of a webhook.",
+    ),
+    Loss(
+        "several-push-schemes",
+        _OLD,
+        "up",
+        "Of several ways to authenticate to a webhook one is kept: Bearer, else Basic, else the "
+        "first.",
+    ),
+    # --- messages -------------------------------------------------------------------------------
+    Loss("message-id", ("0.1",), "down", "A message has no id; a server makes one up."),
+    Loss("message-extensions", ("0.1",), "down", "A message does not name its extensions."),
+    Loss(
+        "reference-task-ids",
+        ("0.1", "0.3-proto"),
+        "down",
+        "A message does not refer to other tasks.",
+    ),
+    Loss(
+        "direct-message",
+        ("0.1",),
+        "down",
+        "An answer without a task is shown as a completed task whose status holds the message.",
+    ),
+    # --- tasks and events -----------------------------------------------------------------------
+    Loss(
+        "empty-context-id",
+        ("0.3",),
+        "both",
+        "A task has to have a context; the id of the task is taken for it.",
+    ),
+    Loss(
+        "auth-required",
+        ("0.1",),
+        "down",
+        "A task that waits for credentials waits for input: input-required.",
+    ),
+    Loss(
+        "rejected",
+        ("0.1",),
+        "down",
+        "A rejected task is shown as failed, with rejected in the metadata a2a.state; if the "
+        "metadata was empty, it is absent once that is taken out.",
+    ),
+    Loss(
+        "unknown-state",
+        _OLD,
+        "up",
+        "The state unknown (in protobuf: unspecified) is no state of the model; the answer is "
+        "refused as invalid.",
+    ),
+    Loss(
+        "unreadable-timestamp",
+        (*_OLD, "1.0-grpc"),
+        "both",
+        "A time that is none is left out.",
+    ),
+    Loss(
+        "timestamp-precision",
+        (*_OLD, "1.0-grpc"),
+        "both",
+        "Times are kept to the millisecond.",
+    ),
+    Loss(
+        "artifact-id",
+        ("0.1",),
+        "down",
+        "An artifact has a number for an id, its place in the order of appearance; it is read as "
+        "idx-0, idx-1 and so on.",
+    ),
+    Loss("artifact-extensions", ("0.1",), "down", "An artifact does not name its extensions."),
+    Loss(
+        "empty-artifacts",
+        ("0.3",),
+        "up",
+        "An artifact without parts is read with one part, an empty text.",
+    ),
+    Loss(
+        "context-of-events",
+        ("0.1",),
+        "down",
+        "An event does not name the context; the id of the task is read for it.",
+    ),
+    Loss(
+        "message-context",
+        ("0.1",),
+        "down",
+        "A message does not name its task and context; those of the task around it are read.",
+    ),
+    Loss(
+        "task-on-stream",
+        ("0.1",),
+        "down",
+        "A stream shows no task: its status and its artifacts are sent as events, its history and "
+        "metadata are not.",
+    ),
+    Loss(
+        "final-while-working",
+        _OLD,
+        "up",
+        "An event that says final while the task works is read as any other.",
+    ),
+    # --- parts and free JSON --------------------------------------------------------------------
+    Loss(
+        "json-media-type",
+        _OLD,
+        "both",
+        "The media type application/json of data is left out; it is what data is taken for.",
+    ),
+    Loss(
+        "empty-metadata",
+        _OLD,
+        "both",
+        "Empty metadata of a part into which a mark of ours was put is absent once the mark is "
+        "taken out.",
+    ),
+    Loss(
+        "metadata-clash",
+        _OLD,
+        "both",
+        "Metadata under the name of a mark (a2a.v1, mimeType, filename, data_part_compat and, in "
+        "0.1, a2a.state) is overwritten by the mark, or taken for it.",
+    ),
+    Loss(
+        "uri-beside-bytes",
+        _AS_JSON,
+        "up",
+        "Of a file with content and address the content counts; the address moves to the metadata "
+        "a2a.v0.uri.",
+    ),
+    Loss(
+        "unknown-kind-parts",
+        _PROTO,
+        "down",
+        "A part of a kind that the model does not know travels as data, marked with a2a.v0.kind; "
+        "0.1 and 0.3 restore it as it came.",
+    ),
+    Loss(
+        "file-references",
+        _PROTO,
+        "down",
+        "A file that is only named travels as data, marked with a2a.v0.fileReference; 0.1 and 0.3 "
+        "restore it as it came.",
+    ),
+    Loss(
+        "file-bytes-guess",
+        _PROTO,
+        "both",
+        "Nothing tells whether file content is raw or base64 text, so it is guessed; a wrong guess "
+        "leaves the base64 text, or decodes once too often.",
+    ),
+    Loss(
+        "whole-floats",
+        ("0.3-proto", *_GRPC),
+        "both",
+        "A whole number written as 2.0 is read as 2: protobuf has one kind of number.",
+    ),
+    Loss(
+        "large-integers",
+        _GRPC,
+        "down",
+        "An integer beyond 2^53 loses digits; one that no double comes near becomes a text.",
+    ),
+    Loss(
+        "deep-nesting",
+        _GRPC,
+        "down",
+        "JSON that is nested deeper than about 30 levels is more than protobuf reads; the reader "
+        "refuses the whole message.",
+    ),
+    # --- the card -------------------------------------------------------------------------------
+    Loss(
+        "interfaces-of-other-versions",
+        _OLD,
+        "down",
+        "A card lists the interfaces of its own version alone.",
+    ),
+    Loss(
+        "interfaces-with-tenant",
+        _OLD,
+        "down",
+        "An interface with a tenant is not listed, because clients would not send the tenant back; "
+        "in 0.1 it is if the address contains the tenant.",
+    ),
+    Loss(
+        "further-interfaces",
+        ("0.1",),
+        "down",
+        "A card has one address: that of the first interface for JSON-RPC.",
+    ),
+    Loss(
+        "card-signatures",
+        _OLD,
+        "down",
+        "Signatures cover the card as 1.0 has it, and are left out.",
+    ),
+    Loss("card-extensions", ("0.1",), "down", "A card does not name extensions."),
+    Loss(
+        "extended-card",
+        ("0.1",),
+        "down",
+        "There is no extended card: none is promised, and asking for it is refused as an "
+        "unsupported operation.",
+    ),
+    Loss("icon-url", ("0.1",), "down", "A card has no icon."),
+    Loss("skill-security", ("0.1",), "down", "A skill has no security requirements of its own."),
+    Loss(
+        "security-details",
+        ("0.1",),
+        "down",
+        "Security schemes go by fixed names, those required alone. Beside the names there is one "
+        "text, with the place of a key and the addresses and scopes of OAuth or OpenID Connect.",
+    ),
+    Loss(
+        "security-combinations",
+        ("0.1",),
+        "down",
+        "That several schemes apply together cannot be said; any one of them will do.",
+    ),
+    Loss(
+        "oauth-flow-kind",
+        ("0.1",),
+        "down",
+        "An OAuth flow is known by its addresses: both are the authorization code flow, a token "
+        "address alone is client credentials, none is a Bearer token.",
+    ),
+    Loss(
+        "oauth-device-code",
+        ("0.3", "0.3-grpc"),
+        "down",
+        "A device code flow has no place; a Bearer token is asked for instead.",
+    ),
+    Loss(
+        "oauth-pkce-required",
+        ("0.1", "0.3", "0.3-grpc"),
+        "down",
+        "That an authorization code flow needs PKCE is not said.",
+    ),
+    Loss(
+        "several-oauth-flows",
+        ("0.3", "0.3-proto"),
+        "up",
+        "A scheme with several flows becomes several schemes with one flow each; in 0.3-proto the "
+        "first flow alone is read.",
+    ),
+    Loss(
+        "card-security-for-proto-readers",
+        ("0.3-proto",),
+        "down",
+        "Security requirements are written as the JSON schema has them; who reads ProtoJSON finds "
+        "none.",
+    ),
+    Loss("empty-skill-tags", _PROTO, "down", "A skill without tags is read with its id as a tag."),
+    Loss(
+        "empty-card-modes", ("0.3-grpc",), "down", "A card without modes is read with text/plain."
+    ),
+    Loss(
+        "absent-or-false",
+        ("0.3-grpc",),
+        "down",
+        "False and empty texts of a card are read as absent.",
+    ),
+    Loss(
+        "state-transition-history",
+        _AS_JSON,
+        "up",
+        "The capability stateTransitionHistory never meant anything, and is dropped.",
+    ),
+    Loss(
+        "unknown-members",
+        _OLD,
+        "up",
+        "Members that A2A does not have are dropped, and security schemes of unknown types.",
+    ),
+    # --- errors ---------------------------------------------------------------------------------
+    Loss(
+        "error-kinds",
+        ("0.1",),
+        "down",
+        "Errors that 0.1 has no code for share one with another error; data.reason tells which.",
+    ),
+)
+"""All losses, by subject."""

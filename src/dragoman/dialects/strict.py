@@ -1,0 +1,76 @@
+"""What strict readers of the old versions refuse, though the lenient ones would read it.
+
+Strict is the last column of the table in the 0.x reference, 6.1: a server that finds out whether
+its peers keep to the letter. A version checks a request by these before it reads it as ever, so the
+two readers differ in what they refuse, and in nothing else. Nothing here knows a version; it is not
+a dialect.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, cast
+
+from dragoman.dialects.fields import Fields
+from dragoman.errors import InvalidParamsError
+
+if TYPE_CHECKING:
+    from dragoman.model.base import JsonObject
+
+__all__ = ("check_parts", "check_spelling")
+
+_FREE: Final = frozenset({"metadata", "data"})
+"""Members that hold whatever the sender likes, null and any name among it."""
+
+_PROTO_NAMES: Final = {
+    "accepted_output_modes": "acceptedOutputModes",
+    "context_id": "contextId",
+    "history_length": "historyLength",
+    "include_artifacts": "includeArtifacts",
+    "last_updated_after": "lastUpdatedAfter",
+    "message_id": "messageId",
+    "mime_type": "mimeType",
+    "page_size": "pageSize",
+    "page_token": "pageToken",
+    "push_notification_config": "pushNotificationConfig",
+    "push_notification_config_id": "pushNotificationConfigId",
+    "reference_task_ids": "referenceTaskIds",
+    "task_id": "taskId",
+}
+"""The members of requests that the proto spells differently. Other names are just not known."""
+
+
+def check_spelling(params: Fields) -> None:
+    """Refuse null for absent (D19) and the names of the proto (D20), at every depth.
+
+    Raises:
+        InvalidParamsError: there is one; the violation says where.
+    """
+    # Not by recursion: how deep JSON may be nested is not for this function to say.
+    todo: list[tuple[object, str]] = [(params.whole, params.path)]
+    while todo:
+        value, path = todo.pop()
+        if value is None:
+            raise InvalidParamsError.of(path, "must not be null")
+        if isinstance(value, dict):
+            members = Fields(cast("JsonObject", value), path)
+            for name, item in members.whole.items():
+                if name in _PROTO_NAMES:
+                    fault = f"is called {_PROTO_NAMES[name]}"
+                    raise InvalidParamsError.of(members.place(name), fault)
+                if item is None or name not in _FREE:
+                    todo.append((item, members.place(name)))
+        elif isinstance(value, list):
+            items = enumerate(cast("list[object]", value))
+            todo += [(item, f"{path}[{index}]") for index, item in items]
+
+
+def check_parts(message: Fields, discriminator: str) -> None:
+    """Refuse parts that do not say what they are in this member.
+
+    Raises:
+        InvalidParamsError: there is one, or there are no parts; the violation says where.
+    """
+    if "parts" not in message:
+        raise InvalidParamsError.of(message.place("parts"), "is required")
+    for value, place in message.items("parts"):
+        Fields(value, place).required_text(discriminator)
