@@ -56,10 +56,7 @@ async def test_the_card_does_not_promise_push(wire: Binding, served: Served) -> 
     assert card["capabilities"]["pushNotifications"] is False
 
 
-@pytest.mark.requirement("R-3.3.2-9")
-async def test_a_webhook_without_an_address_is_invalid_before_it_is_unsupported(
-    wire: Binding,
-) -> None:
+@pytest.mark.requirement("R-3.3.4-2")
+async def test_what_is_not_offered_is_refused_before_it_is_read(wire: Binding) -> None:
     call = wire.call("CreateTaskPushNotificationConfig", {"taskId": "t-1"})
-    problem = await expect("InvalidParamsError", call)
-    assert problem.violations == [("url", "is required")]
+    await expect("PushNotificationNotSupportedError", call)

@@ -49,7 +49,9 @@ from dragoman.model.timestamps import format_timestamp
 
 __all__ = ("NO_MORE_MESSAGES", "Decision", "Standing", "decide")
 
-NO_MORE_MESSAGES: Final = "and takes no more messages; start a new task in the same context instead"
+NO_MORE_MESSAGES: Final = (
+    " and takes no more messages; start a new task in the same context instead"
+)
 """What to tell who sends a message to a task that has ended."""
 
 

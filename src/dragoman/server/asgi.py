@@ -145,7 +145,7 @@ class App:
             return self._card.card(exchange)
         if path in HEALTH_PATHS:
             return self._health(exchange)
-        if path.startswith(f"{OLD_PREFIX}/"):
+        if path == OLD_PREFIX or path.startswith(f"{OLD_PREFIX}/"):
             return self._calls.old_rest(exchange)
         if path in OLD_EXTENDED_CARD_PATHS:
             return self._card.old_extended_card(exchange)

@@ -12,9 +12,11 @@ from typing import Final, cast
 from msgspec import Struct
 
 from dragoman.bindings import rest
+from dragoman.bindings.grpc.base import GrpcDialect
 from dragoman.bindings.rest import Match
 from dragoman.dialects.base import Dialect, Reading, Result, RpcDialect
 from dragoman.dialects.negotiation import check_version
+from dragoman.dialects.v0_3_proto.codec import V0_3_PROTO_DIALECT, V0_3Proto
 from dragoman.errors import A2AError, InternalError, StoreError, UnavailableError
 from dragoman.model.operations import STREAMING, Operation, Request
 from dragoman.server import languages
@@ -54,6 +56,8 @@ class Dispatcher:
 
     def voice_of(self, exchange: Exchange, method: str) -> RpcDialect:
         """Return the dialect in which to refuse a request for this method."""
+        if exchange.voice is not None:
+            return exchange.voice
         version = exchange.parameter(*_VERSION)
         return languages.voice_of(method, version, is_strict=self._is_strict)
 
@@ -63,13 +67,16 @@ class Dispatcher:
         dialect, operation, is_shared = languages.find_method(
             method, version, is_strict=self._is_strict
         )
+        if operation is Operation.GET_TASK and self._wants_stream(exchange, params):
+            operation = Operation.SUBSCRIBE_TO_TASK
         if is_shared:
-            if operation is Operation.GET_TASK and self._wants_stream(exchange, params):
-                operation = Operation.SUBSCRIBE_TO_TASK
             origin = await self._origin(languages.task_named(operation, params))
             dialect = languages.dialect_of_origin(origin, is_strict=self._is_strict)
+        exchange.voice = dialect
         extensions = self._activate(dialect, operation, exchange.headers)
         reading = dialect.decode_request(operation, params)
+        # What reads JSON-RPC answers in JSON-RPC.
+        exchange.voice = cast("RpcDialect", reading.answer)
         return await self._perform(operation, reading, extensions, exchange.headers)
 
     async def serve_route(self, exchange: Exchange, match: Match, body: bytes) -> Answer:
@@ -92,10 +99,16 @@ class Dispatcher:
             dialect = languages.shape_of_origin(await self._origin(named))
         extensions = self._activate(dialect, match.operation, exchange.headers)
         reading = rest.read_request(match, exchange.query, body, dialect)
+        if match.operation in _SENDS:
+            reading = await self._recall(reading, V0_3_PROTO_DIALECT)
         return await self._perform(match.operation, reading, extensions, exchange.headers)
 
     async def serve_rpc(
-        self, dialect: Dialect, operation: Operation, params: bytes, metadata: Mapping[bytes, str]
+        self,
+        dialect: GrpcDialect,
+        operation: Operation,
+        params: bytes,
+        metadata: Mapping[bytes, str],
     ) -> Answer:
         """Perform a gRPC method; ``dialect`` is the one of its service."""
         check_version(
@@ -103,6 +116,8 @@ class Dispatcher:
         )
         extensions = self._activate(dialect, operation, metadata)
         reading = dialect.decode_request(operation, params)
+        if dialect.has_final:
+            reading = await self._recall(reading, dialect)
         return await self._perform(operation, reading, extensions, metadata)
 
     def explain(self, problem: Exception) -> A2AError:
@@ -142,6 +157,16 @@ class Dispatcher:
             return ""
         service = self._runtime.started or await self._runtime.service()
         return await service.origin_of(task_id, Call())
+
+    async def _recall(self, reading: Reading, form: GrpcDialect | V0_3Proto) -> Reading:
+        """Have a request of this form answered in the variant its task was begun in (5.7).
+
+        One that shows the peer's habits itself is answered in them.
+        """
+        if reading.answer is not form:
+            return reading
+        origin = await self._origin(languages.task_shown(reading.request))
+        return reading._replace(answer=form.variant(origin))
 
     async def _perform(
         self,

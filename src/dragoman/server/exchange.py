@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, Final, Protocol, cast
 from urllib.parse import parse_qs, quote
 
+from dragoman.dialects.base import RpcDialect
 from dragoman.model.documents import EventDocument
 from dragoman.server.door import Door
 from dragoman.server.headers import gather_headers
@@ -82,14 +83,26 @@ class Exchange:
         path: as sent, percent-encoded, relative to where the application is mounted; it ends
             without a slash.
         peer: the address of the other end of the connection, None where there is none.
+        voice: the dialect in which to refuse a JSON-RPC request, once it is known.
     """
 
-    __slots__ = ("_receive", "_scope", "_send", "headers", "method", "path", "peer", "root_path")
+    __slots__ = (
+        "_receive",
+        "_scope",
+        "_send",
+        "headers",
+        "method",
+        "path",
+        "peer",
+        "root_path",
+        "voice",
+    )
 
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self._scope = scope
         self._receive = receive
         self._send = send
+        self.voice: RpcDialect | None = None
         self.method: str = scope["method"]
         self.headers = gather_headers(scope["headers"])
         self.root_path: str = scope.get("root_path", "").rstrip("/")

@@ -93,6 +93,8 @@ class Gate:
         """Raise the fitting error for a request this agent does not take."""
         if call.tenant not in self._tenants:
             raise InvalidParamsError.of("tenant", "is not a tenant served here")
+        if len(call.alias) > self._max_id_length:
+            raise InvalidParamsError.of("id", f"has more than {self._max_id_length} characters")
         if isinstance(request, SendMessageRequest):
             self._admit_send(request)
 

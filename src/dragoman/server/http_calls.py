@@ -103,13 +103,10 @@ class HttpCalls:
         status = spelling_of(error).http
         status = status if status in _TELLING_STATUSES else 200
         headers = error_headers(error)
-        if envelope is None:
-            body = jsonrpc.error(jsonrpc.NULL_ID, V1_0_DIALECT.encode_error(error))
-            await exchange.reply(status, JSON, body, headers)
-            return
-        voice = self._dispatcher.voice_of(exchange, envelope.method)
-        body = jsonrpc.error(envelope.id, voice.encode_error(error))
-        if status == 200 and _awaits_stream(exchange, voice, envelope.method):
+        request_id, method = (envelope.id, envelope.method) if envelope else (jsonrpc.NULL_ID, "")
+        voice = self._dispatcher.voice_of(exchange, method)
+        body = jsonrpc.error(request_id, voice.encode_error(error))
+        if status == 200 and _awaits_stream(exchange, voice, method):
             await exchange.reply(200, EVENT_STREAM, sse.frame(body), headers)
         else:
             await exchange.reply(status, JSON, body, headers)

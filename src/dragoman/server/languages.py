@@ -22,7 +22,13 @@ from dragoman.dialects.base import RestDialect, RpcDialect
 from dragoman.dialects.negotiation import check_version, parse_version
 from dragoman.dialects.v0_1.codec import V0_1, V0_1_DIALECT
 from dragoman.dialects.v0_1.methods import METHODS as METHODS_0_1
-from dragoman.dialects.v0_3.codec import V0_3, V0_3_DIALECT, V0_3_REST_DIALECT, V0_3_TYPE_DIALECT
+from dragoman.dialects.v0_3.codec import (
+    V0_3,
+    V0_3_DIALECT,
+    V0_3_REST_DIALECT,
+    V0_3_REST_TYPE_DIALECT,
+    V0_3_TYPE_DIALECT,
+)
 from dragoman.dialects.v0_3.methods import METHODS as METHODS_0_3
 from dragoman.dialects.v0_3_proto.codec import V0_3_PROTO_DIALECT
 from dragoman.dialects.v0_3_proto.routes import ROUTES as ROUTES_0_3
@@ -35,6 +41,8 @@ from dragoman.model.operations import (
     CancelTaskRequest,
     GetTaskRequest,
     Operation,
+    Request,
+    SendMessageRequest,
     SubscribeToTaskRequest,
 )
 from dragoman.server.mixed import MIXED_DIALECT
@@ -49,6 +57,7 @@ __all__ = (
     "route_dialect",
     "shape_of_origin",
     "task_named",
+    "task_shown",
     "voice_of",
 )
 
@@ -129,12 +138,15 @@ def find_method(name: str, version: str | None, *, is_strict: bool) -> Method:
 
 
 def voice_of(name: str, version: str | None, *, is_strict: bool) -> RpcDialect:
-    """Return the dialect in which to refuse a request for this method."""
+    """Return the dialect in which to refuse a request for this method; "" if that is not known."""
     method = _METHODS[is_strict].get(name)
+    stated = parse_version(version) if version else None
     if method is None:
+        if stated in negotiation.OLD:
+            return V0_1_DIALECT if stated == negotiation.V0_1 else V0_3_DIALECT
         # Only the names of 0.x have a slash.
         return V0_3_DIALECT if "/" in name else V1_0_DIALECT
-    if is_strict and version and parse_version(version) == negotiation.V1_0:
+    if is_strict and stated == negotiation.V1_0:
         return V1_0_DIALECT  # D2
     return method.dialect
 
@@ -147,10 +159,14 @@ def task_named(operation: Operation, params: bytes) -> str:
     Raises:
         JSONParseError, InvalidParamsError: the params name no task.
     """
-    request = V0_3_DIALECT.decode_request(operation, params).request
+    return task_shown(V0_3_DIALECT.decode_request(operation, params).request)
+
+
+def task_shown(request: Request) -> str:
+    """Return the id of the task that the answer to a request shows, "" if it does not name one."""
     if isinstance(request, GetTaskRequest | CancelTaskRequest | SubscribeToTaskRequest):
         return request.id
-    return ""
+    return request.message.task_id if isinstance(request, SendMessageRequest) else ""
 
 
 def dialect_of_origin(origin: str, *, is_strict: bool) -> RpcDialect:
@@ -174,6 +190,11 @@ def rest_shape(body: bytes) -> RestDialect:
     return V0_3_PROTO_DIALECT if is_proto_json(body) else V0_3_REST_DIALECT
 
 
+_SHAPES: Final[Mapping[str, RestDialect]] = {
+    shape.name: shape for shape in (V0_3_REST_DIALECT, V0_3_REST_TYPE_DIALECT)
+}
+
+
 def shape_of_origin(origin: str) -> RestDialect:
     """Return the shape in which to speak about a task on the routes of 0.3 (section 6.2)."""
-    return V0_3_REST_DIALECT if origin == V0_3_REST_DIALECT.name else V0_3_PROTO_DIALECT
+    return _SHAPES.get(origin, V0_3_PROTO_DIALECT)

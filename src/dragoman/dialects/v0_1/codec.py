@@ -89,9 +89,11 @@ class V0_1:  # noqa: N801 - the name of the version
 
     def encode_result(self, operation: Operation, result: Result) -> bytes:
         """Write the answer of a unary operation."""
-        del operation  # the result says it all
         match result:
             case TaskDocument():
+                # 5.10: history is shown to who asks for it, and a cancel cannot.
+                if operation is Operation.CANCEL_TASK:
+                    result = result.with_history(0)
                 return _encode(self._writer.task(result.task()))
             case Message():
                 return _encode(self._writer.task(task_of(result)))
@@ -106,8 +108,12 @@ class V0_1:  # noqa: N801 - the name of the version
         return Frames(self._writer)
 
     def encode_error(self, problem: A2AError) -> bytes:
-        """Write the ``error`` member of a response."""
-        return _encode(error_object(problem, ERRORS_0_1))
+        """Write the ``error`` member of a response; the task is called what the peer calls it."""
+        written = error_object(problem, ERRORS_0_1)
+        data = written.get("data")
+        if self._writer.shown_id and isinstance(data, dict) and "taskId" in data:
+            data["taskId"] = self._writer.shown_id
+        return _encode(written)
 
     def encode_request(self, operation: Operation, request: Request) -> bytes:
         """Write a request; ``message.task_id`` must name the task, even a new one."""

@@ -39,7 +39,13 @@ if TYPE_CHECKING:
     from dragoman.model.events import StreamResponse
     from dragoman.model.operations import Request
 
-__all__ = ("V0_3", "V0_3_DIALECT", "V0_3_REST_DIALECT", "V0_3_TYPE_DIALECT")
+__all__ = (
+    "V0_3",
+    "V0_3_DIALECT",
+    "V0_3_REST_DIALECT",
+    "V0_3_REST_TYPE_DIALECT",
+    "V0_3_TYPE_DIALECT",
+)
 
 _encode: Final = msgspec.json.Encoder().encode
 _SENDS: Final = frozenset({Operation.SEND_MESSAGE, Operation.SEND_STREAMING_MESSAGE})
@@ -87,7 +93,7 @@ class V0_3:  # noqa: N801 - the name of the version
             check_request(operation, params)
         if operation in _SENDS:
             request, is_typed = decode_send(params)
-            return Reading(request, V0_3_TYPE_DIALECT if is_typed else self)
+            return Reading(request, _DUAL[self.name] if is_typed else self)
         return Reading(READERS[operation](Fields(read_json(params))), self)
 
     def decode_query(self, operation: Operation, fields: Mapping[str, str]) -> Request:
@@ -190,3 +196,13 @@ V0_3_TYPE_DIALECT: Final = V0_3("0.3+type", is_dual=True)
 
 V0_3_REST_DIALECT: Final = V0_3("0.3-rest")
 """On HTTP+JSON. A name of its own: who began a task so reads it so (0.x reference, 6.2)."""
+
+V0_3_REST_TYPE_DIALECT: Final = V0_3("0.3-rest+type", is_dual=True)
+
+_DUAL: Final = {
+    V0_3_DIALECT.name: V0_3_TYPE_DIALECT,
+    V0_3_TYPE_DIALECT.name: V0_3_TYPE_DIALECT,
+    V0_3_REST_DIALECT.name: V0_3_REST_TYPE_DIALECT,
+    V0_3_REST_TYPE_DIALECT.name: V0_3_REST_TYPE_DIALECT,
+}
+"""In which form to answer who told parts apart by ``type``."""
