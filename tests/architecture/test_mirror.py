@@ -63,8 +63,12 @@ NO_MODULE: Final = frozenset(
     {
         # What skills do with models of pydantic, through all of the authoring API.
         "unit/agent/test_pydantic.py",
-        # Round trips of all of the model through the older forms.
-        "unit/dialects/v0_1/test_roundtrip.py",
+        # What the older forms cannot carry: the half of the table that is about cards, and round
+        # trips of all of the model.
+        "unit/dialects/test_card_losses.py",
+        "unit/dialects/test_roundtrips.py",
+        # Recorded messages of 0.2 and 0.3.
+        "unit/dialects/v0_3/test_vectors.py",
         # Every wire object of 1.0: round trips, a vector, a rejected twin per required field.
         "unit/dialects/v1_0/test_required.py",
         "unit/dialects/v1_0/test_roundtrip.py",

@@ -19,6 +19,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from dragoman.dialects.losses import FORMS, LOSSES
 from dragoman.dialects.v1_0.routes import ROUTES
 from dragoman.engine.states import BEGINNING, MOVES
 from dragoman.errors import SPELLINGS
@@ -123,6 +124,18 @@ def table_of_routes() -> str:
     return table("| JSON-RPC method | HTTP+JSON route |", rows)
 
 
+def table_of_losses() -> str:
+    arrows = {"down": "↓", "up": "↑", "both": "↕"}
+    rows = [
+        f"| `{loss.name}` | "
+        + " | ".join(arrows[loss.direction] if form in loss.forms else "" for form in FORMS)
+        + f" | {loss.what} |"
+        for loss in LOSSES
+    ]
+    forms = " | ".join(FORMS)
+    return table(f"| loss | {forms} | what is lost, and what stands in its place |", rows)
+
+
 def table(head: str, rows: list[str]) -> str:
     return "\n".join([head, "|" + "---|" * (head.count("|") - 1), *rows])
 
@@ -131,6 +144,7 @@ def table(head: str, rows: list[str]) -> str:
     ("page", "name", "generate"),
     [
         ("explanation/lifecycle.md", "moves", diagram_of_moves),
+        ("explanation/versions.md", "losses", table_of_losses),
         ("reference/settings.md", "settings", table_of_settings),
         ("reference/cli.md", "options", table_of_options),
         ("reference/errors.md", "errors", table_of_errors),

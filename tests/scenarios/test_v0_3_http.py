@@ -229,12 +229,16 @@ async def test_enums_may_be_numbers(proto: V0_3Http, context: str) -> None:
     assert [task["id"] for task in page["tasks"]] == [sent.id]
 
 
-async def test_file_content_may_be_raw(proto: V0_3Http) -> None:
+async def test_file_content_that_is_raw_comes_back_raw(proto: V0_3Http) -> None:
     # Section 5.7: as the JavaScript SDK sends it; what is no base64 text is the content.
     file = {"fileWithBytes": b64encode(b"\x00\x01\xff").decode(), "mimeType": "image/png"}
     message = proto_message("mirror", content=[{"file": file}])
-    sent = proto.read_answer(await proto.call("SendMessage", {"message": message}))
-    assert sent.results == [[Blob(b"\x00\x01\xff", "", "image/png")]]
+    sent = (await proto.call("SendMessage", {"message": message}))["task"]
+    assert sent["artifacts"][0]["parts"] == [{"file": file}]
+    got = await proto.call("GetTask", {"id": sent["id"]})
+    assert got["artifacts"] == sent["artifacts"]
+    async with V1_0(proto.url, {"A2A-Version": "1.0"}) as new:
+        assert (await new.get(sent["id"])).results == [[Blob(b"\x00\x01\xff", "", "image/png")]]
 
 
 async def test_whole_numbers_of_a_struct_are_integers(proto: V0_3Http) -> None:

@@ -3,6 +3,7 @@
 The proto says raw bytes. The Python, Java and Go SDKs put the base64 text of the content there, the
 JavaScript SDK the content itself, and nothing on the wire tells which (0.x reference, 4.4). A peer
 that is known can be pinned to one habit; otherwise the bytes are looked at (0.x reference, 5.7).
+Who sends raw content gets raw content back.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import re
 from base64 import b64encode
 from typing import Final, Literal, TypeAlias
 
-__all__ = ("FileBytes", "read_file_bytes", "write_file_bytes")
+__all__ = ("FileBytes", "is_raw", "read_file_bytes", "write_file_bytes")
 
 FileBytes: TypeAlias = Literal["raw", "base64text"]
 """A peer's habit."""
@@ -39,6 +40,11 @@ def read_file_bytes(data: bytes, media_type: str, *, pinned: FileBytes | None = 
     if pinned == "base64text" or _is_decoded_once_more(data, media_type, decoded):
         return decoded
     return data
+
+
+def is_raw(data: bytes) -> bool:
+    """Tell whether bytes that a peer has sent can only be the content, not being base64 text."""
+    return _decode_base64(data) is None
 
 
 def write_file_bytes(content: bytes, *, pinned: FileBytes | None = None) -> bytes:

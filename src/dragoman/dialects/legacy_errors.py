@@ -129,9 +129,9 @@ class _Statuses(NamedTuple):
     grpc: int
 
 
-# 0.x reference, 4.4 and 4.5: what the Python SDK of 0.3 answers; the rest answers as in 1.0. On gRPC
-# one status differs: the JavaScript SDK knows a task that cannot be canceled by 9 alone, and Python
-# clients tell errors by their text.
+# 0.x reference, 4.4 and 4.5: what the Python SDK of 0.3 answers; the rest answers as in 1.0.
+# One status of gRPC differs: the JavaScript SDK knows a task that cannot be canceled by 9 alone,
+# and Python clients tell errors by their text.
 _STATUSES: Final[Mapping[Kind, _Statuses]] = {
     JSONParseError: _Statuses(400, 13),
     InvalidParamsError: _Statuses(422, 3),

@@ -81,6 +81,12 @@ LOSSES: Final = (
         "Without a length no history comes: unset is read as 0.",
     ),
     Loss(
+        "canceled-history",
+        ("0.1",),
+        "down",
+        "The answer to a cancellation holds no history, because it cannot be asked for.",
+    ),
+    Loss(
         "include-artifacts-false",
         _PROTO,
         "down",
@@ -371,13 +377,13 @@ LOSSES: Final = (
     ),
     Loss(
         "oauth-device-code",
-        ("0.3", "0.3-grpc"),
+        _SINCE_0_2,
         "down",
         "A device code flow has no place; a Bearer token is asked for instead.",
     ),
     Loss(
         "oauth-pkce-required",
-        ("0.1", "0.3", "0.3-grpc"),
+        _OLD,
         "down",
         "That an authorization code flow needs PKCE is not said.",
     ),
@@ -385,8 +391,8 @@ LOSSES: Final = (
         "several-oauth-flows",
         ("0.3", "0.3-proto"),
         "up",
-        "A scheme with several flows becomes several schemes with one flow each; in 0.3-proto the "
-        "first flow alone is read.",
+        "A scheme with several flows becomes several schemes with one flow each; who requires it "
+        "requires any one of them.",
     ),
     Loss(
         "card-security-for-proto-readers",
@@ -395,7 +401,12 @@ LOSSES: Final = (
         "Security requirements are written as the JSON schema has them; who reads ProtoJSON finds "
         "none.",
     ),
-    Loss("empty-skill-tags", _PROTO, "down", "A skill without tags is read with its id as a tag."),
+    Loss(
+        "empty-skill-tags",
+        ("0.3-grpc",),
+        "down",
+        "A skill without tags is read with its id as a tag.",
+    ),
     Loss(
         "empty-card-modes", ("0.3-grpc",), "down", "A card without modes is read with text/plain."
     ),

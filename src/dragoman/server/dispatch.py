@@ -159,9 +159,9 @@ class Dispatcher:
         return await service.origin_of(task_id, Call())
 
     async def _recall(self, reading: Reading, form: GrpcDialect | V0_3Proto) -> Reading:
-        """Have a request of this form answered in the variant its task was begun in (5.7).
+        """Have a request of this form answered in the variant in which its task was begun.
 
-        One that shows the peer's habits itself is answered in them.
+        One that shows the peer's habits itself is answered in those (0.x reference, 5.7).
         """
         if reading.answer is not form:
             return reading

@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
 
-from dragoman.bindings.grpc.base import STREAMING, GrpcDialect
+from dragoman.bindings.grpc.base import GrpcDialect
 from dragoman.errors import UsageError
+from dragoman.model.operations import STREAMING
 from dragoman.server.grpc_calls import Calls, Performs
 from dragoman.server.nursery import Nursery
 from dragoman.server.peers import Peers, peer_of

@@ -30,7 +30,7 @@ from dragoman.dialects.v0_3.codec import (
     V0_3_TYPE_DIALECT,
 )
 from dragoman.dialects.v0_3.methods import METHODS as METHODS_0_3
-from dragoman.dialects.v0_3_proto.codec import V0_3_PROTO_DIALECT
+from dragoman.dialects.v0_3_proto.codec import V0_3_PROTO_DIALECT, V0_3_PROTO_RAW_DIALECT
 from dragoman.dialects.v0_3_proto.routes import ROUTES as ROUTES_0_3
 from dragoman.dialects.v0_3_proto.shape import is_proto_json
 from dragoman.dialects.v1_0.codec import V1_0_DIALECT
@@ -191,7 +191,8 @@ def rest_shape(body: bytes) -> RestDialect:
 
 
 _SHAPES: Final[Mapping[str, RestDialect]] = {
-    shape.name: shape for shape in (V0_3_REST_DIALECT, V0_3_REST_TYPE_DIALECT)
+    shape.name: shape
+    for shape in (V0_3_REST_DIALECT, V0_3_REST_TYPE_DIALECT, V0_3_PROTO_RAW_DIALECT)
 }
 
 

@@ -34,7 +34,7 @@ from dragoman.model.security import (
 from tests.unit.dialects.carrying import (
     AS_JSON,
     OLD,
-    PROTO,
+    SINCE_0_2,
     Showing,
     asked,
     card_back,
@@ -187,40 +187,33 @@ def test_an_oauth_flow_is_known_by_its_addresses(form: Form) -> None:
     )
 
 
-@shows("oauth-device-code", "0.3", "0.3-grpc")
+@shows("oauth-device-code", *SINCE_0_2)
 def test_a_bearer_token_stands_in_for_a_device_code(form: Form) -> None:
     device = DeviceCodeOAuthFlow(device_authorization_url=LOGIN, token_url=TOKENS, scopes={})
     card = needing(form, "o", o=oauth(device_code=device))
     assert card_back(form, card) == needing(form, "o", o=BEARER)
 
 
-@shows("oauth-pkce-required", "0.1", "0.3", "0.3-grpc")
+@shows("oauth-pkce-required", *OLD)
 def test_the_need_for_pkce_is_not_said(form: Form) -> None:
     strict = oauth(authorization_code=replace(CODE, pkce_required=True))
     card = card_back(form, needing(form, "OAuth2", OAuth2=strict))
     assert card == needing(form, "OAuth2", OAuth2=oauth(authorization_code=CODE))
 
 
-def with_two_flows(form: Form) -> AgentCard:
+@shows("several-oauth-flows", "0.3", "0.3-proto")
+def test_several_flows_become_several_schemes(form: Form) -> None:
     members = msgspec.json.decode(write_card(form, card_of(form)))
     password: JsonObject = {"tokenUrl": TOKENS, "scopes": {}}
     flows = {"password": password, "authorizationCode": CODE}
     members["securitySchemes"] = {"o": {"type": "oauth2", "flows": flows}}
     members["security"] = [{"o": []}]
-    return read_card(form, msgspec.json.encode(members))
-
-
-@shows("several-oauth-flows", "0.3")
-def test_several_flows_become_several_schemes(form: Form) -> None:
-    first = oauth(authorization_code=CODE)
-    second = oauth(password=PasswordOAuthFlow(token_url=TOKENS))
-    schemes = {"o": first, "o-2": second}
-    assert with_two_flows(form) == needing(form, "o", "o-2", **schemes)
-
-
-@shows("several-oauth-flows", "0.3-proto")
-def test_of_several_flows_the_first_is_read(form: Form) -> None:
-    assert with_two_flows(form) == needing(form, "o", o=oauth(authorization_code=CODE))
+    schemes = {
+        "o": oauth(authorization_code=CODE),
+        "o-2": oauth(password=PasswordOAuthFlow(token_url=TOKENS)),
+    }
+    read = read_card(form, msgspec.json.encode(members))
+    assert read == needing(form, "o", "o-2", **schemes)
 
 
 @shows("card-security-for-proto-readers", "0.3-proto")
@@ -232,7 +225,16 @@ def test_requirements_are_not_in_proto_json(form: Form) -> None:
 # --- what a card leaves out, and what it has beside ---------------------------------------------
 
 
-@shows("empty-skill-tags", *PROTO)
+@pytest.mark.parametrize("form", OLD)
+def test_the_words_of_a_card_become_media_types(form: Form) -> None:
+    # mode-words: the other half of what a send shows.
+    skill = replace(SKILL, input_modes=("json",))
+    read = card_back(form, card_of(form, default_input_modes=("text",), skills=(skill,)))
+    assert read.default_input_modes == ("text/plain",)
+    assert read.skills[0].input_modes == ("application/json",)
+
+
+@shows("empty-skill-tags", "0.3-grpc")
 def test_a_skill_without_tags_has_its_id(form: Form) -> None:
     (read,) = card_back(form, card_of(form, skills=(replace(SKILL, tags=()),))).skills
     assert read == replace(SKILL, tags=("s",))

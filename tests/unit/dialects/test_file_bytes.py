@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.dialects.file_bytes import FileBytes, read_file_bytes, write_file_bytes
+from dragoman.dialects.file_bytes import FileBytes, is_raw, read_file_bytes, write_file_bytes
 
 BINARY = b"\x00\x01\x02\xff"
 BINARY_TEXT = b"AAEC/w=="  # its base64
@@ -61,6 +61,16 @@ def test_an_unknown_peer_is_judged_by_its_bytes(
 )
 def test_a_pinned_peer_is_taken_at_its_word(pinned: FileBytes, data: bytes, content: bytes) -> None:
     assert read_file_bytes(data, "text/plain", pinned=pinned) == content
+
+
+@pytest.mark.parametrize("data", [BINARY, b"hello world", b"AAEC_w==", b"AAF="])
+def test_what_is_not_base64_text_can_only_be_the_content(data: bytes) -> None:
+    assert is_raw(data)
+
+
+@pytest.mark.parametrize("data", [BINARY_TEXT, b"Rome", b""])
+def test_what_may_be_base64_text_tells_nothing(data: bytes) -> None:
+    assert not is_raw(data)
 
 
 def test_base64_text_is_written_unless_raw_is_asked_for() -> None:

@@ -158,6 +158,12 @@ def test_history_must_be_asked_for(form: Form) -> None:
     assert asked(form, GetTaskRequest(id="t")) == GetTaskRequest(id="t", history_length=0)
 
 
+@shows("canceled-history", "0.1")
+def test_a_cancellation_is_answered_without_history(form: Form) -> None:
+    task = TaskDocument.of(replace(TASK, history=(HELLO,)))
+    assert answered(form, Operation.CANCEL_TASK, task) == TASK
+
+
 @shows("include-artifacts-false", *PROTO)
 def test_a_list_without_artifacts_is_the_default(form: Form) -> None:
     assert asked(form, ListTasksRequest(include_artifacts=False)) == ListTasksRequest()

@@ -86,9 +86,12 @@ def test_the_task_of_a_send_in_0_1_is_its_alias(request: SendMessageRequest) -> 
 @in_all_forms
 @given(task=task_values)
 def test_tasks_read_back(dialect: Dialect, form: Form, task: Task) -> None:
+    document, expected = TaskDocument.of(task), left(task, form)
     for operation in (SEND, Operation.GET_TASK, Operation.CANCEL_TASK):
-        written = dialect.encode_result(operation, TaskDocument.of(task))
-        assert dialect.decode_result(operation, written) == left(task, form)
+        if form == "0.1" and operation is Operation.CANCEL_TASK:
+            expected = replace(expected, history=())  # canceled-history
+        written = dialect.encode_result(operation, document)
+        assert dialect.decode_result(operation, written) == expected
 
 
 @since_0_2

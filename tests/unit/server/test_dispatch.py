@@ -5,6 +5,9 @@ from typing import Any
 
 import pytest
 
+from dragoman.bindings.grpc.v0_3 import V0_3_GRPC, V0_3_GRPC_RAW
+from dragoman.bindings.grpc.v1_0 import V1_0_GRPC
+from dragoman.dialects.v0_3_proto.codec import V0_3_PROTO_DIALECT, V0_3_PROTO_RAW_DIALECT
 from dragoman.errors import (
     A2AError,
     ExtensionSupportRequiredError,
@@ -18,15 +21,20 @@ from dragoman.errors import (
     VersionNotSupportedError,
 )
 from dragoman.model.cards import AgentCapabilities, AgentExtension
+from dragoman.model.messages import Message, Role
+from dragoman.model.operations import GetTaskRequest, Operation, Request, SendMessageRequest
+from dragoman.model.parts import Part
+from dragoman.model.tasks import Task
 from dragoman.server.config import Settings
 from dragoman.server.dispatch import Answer, Dispatcher
 from dragoman.server.exchange import Exchange
 from dragoman.server.gate import Gate
-from dragoman.server.languages import ROUTER
+from dragoman.server.languages import OLD_ROUTER, ROUTER
 from dragoman.server.runtime import Runtime
+from dragoman.service.worker import Completed, Outcome, Turn
 from dragoman.stores.memory import MemoryTaskStore
 from dragoman.testing.clock import FakeClock
-from tests.unit.server.fakes import ScriptedWorker
+from tests.unit.server.fakes import ScriptedWorker, agent_message
 
 TRACE = "https://example.com/trace/v1"
 SEND = b'{"message":{"messageId":"m-1","role":"ROLE_USER","parts":[{"text":"hello"}]}}'
@@ -73,9 +81,10 @@ def dispatcher_of(
 
 @asynccontextmanager
 async def dispatching(
-    *, is_strict: bool = False, required: bool = False
+    worker: ScriptedWorker | None = None, *, is_strict: bool = False, required: bool = False
 ) -> AsyncGenerator[Dispatcher]:
-    runtime = Runtime(ScriptedWorker(), Settings(), clock=FakeClock(), store=MemoryTaskStore())
+    worker = worker or ScriptedWorker()
+    runtime = Runtime(worker, Settings(), clock=FakeClock(), store=MemoryTaskStore())
     await runtime.start()
     try:
         yield dispatcher_of(runtime, is_strict=is_strict, required=required)
@@ -336,3 +345,67 @@ async def test_getting_a_task_as_a_stream_is_a_habit_of_one_peer() -> None:  # D
             assert json.loads(answer.body)["kind"] == "task"
             with pytest.raises(InvalidParamsError):
                 await dispatcher.serve_method(request, "tasks/get", b'{"taskId":"%b"}' % task_id)
+
+
+# --- file content of 0.3: 0.x reference, 5.7 ----------------------------------------------------
+
+
+async def asking(turn: Turn) -> Outcome:
+    await turn.ask(agent_message("What else?"))
+    return Completed()
+
+
+def request_with(part: Part, task_id: str = "") -> SendMessageRequest:
+    return SendMessageRequest(
+        message=Message(
+            message_id=f"m-{task_id}-{part.kind}", task_id=task_id, role=Role.USER, parts=(part,)
+        )
+    )
+
+
+NOT_BASE64 = request_with(Part(raw=b"not base64", media_type="text/plain"))
+SENDING, GETTING = Operation.SEND_MESSAGE, Operation.GET_TASK
+
+
+async def test_who_began_a_task_with_raw_content_reads_it_so_over_http() -> None:
+    async with dispatching(ScriptedWorker(asking)) as dispatcher:
+
+        async def send(request: SendMessageRequest) -> Answer:
+            body = V0_3_PROTO_RAW_DIALECT.encode_request(SENDING, request)
+            match = OLD_ROUTER.match("POST", "/message:send")
+            return await dispatcher.serve_old_route(old_exchange(), match, body)
+
+        begun = await send(NOT_BASE64)
+        task_id = json.loads(begun.body)["task"]["id"]
+        match = OLD_ROUTER.match("GET", f"/tasks/{task_id}")
+        got = await dispatcher.serve_old_route(old_exchange(), match, b"")
+        # Which tells nothing of the habit itself.
+        answered = await send(request_with(Part(text="that"), task_id))
+        assert {begun.dialect, got.dialect, answered.dialect} == {V0_3_PROTO_RAW_DIALECT}
+        assert (await send(request_with(Part(text="new")))).dialect is V0_3_PROTO_DIALECT
+
+
+async def test_who_began_a_task_with_raw_content_reads_it_so_over_grpc() -> None:
+    async with dispatching(ScriptedWorker(asking)) as dispatcher:
+
+        async def call(operation: Operation, request: Request) -> Answer:
+            params = V0_3_GRPC_RAW.encode_request(operation, request)
+            return await dispatcher.serve_rpc(V0_3_GRPC, operation, params, {})
+
+        begun = await call(SENDING, NOT_BASE64)
+        task = V0_3_GRPC_RAW.decode_result(SENDING, begun.body)
+        assert isinstance(task, Task)
+        got = await call(GETTING, GetTaskRequest(id=task.id))
+        answered = await call(SENDING, request_with(Part(text="that"), task.id))
+        assert {begun.dialect, got.dialect, answered.dialect} == {V0_3_GRPC_RAW}
+        assert (await call(SENDING, request_with(Part(text="new")))).dialect is V0_3_GRPC
+
+
+async def test_a_task_begun_in_another_form_has_no_variant_over_grpc() -> None:
+    async with dispatching() as dispatcher:
+        sent = await dispatcher.serve_method(exchange(), "SendMessage", SEND)
+        request = GetTaskRequest(id=json.loads(sent.body)["task"]["id"])
+        for dialect in (V0_3_GRPC, V1_0_GRPC):
+            params = dialect.encode_request(GETTING, request)
+            got = await dispatcher.serve_rpc(dialect, GETTING, params, {})
+            assert got.dialect is dialect

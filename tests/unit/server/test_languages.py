@@ -4,10 +4,19 @@ import pytest
 
 from dragoman.dialects.v0_1.codec import V0_1_DIALECT
 from dragoman.dialects.v0_3.codec import V0_3_DIALECT, V0_3_REST_DIALECT
-from dragoman.dialects.v0_3_proto.codec import V0_3_PROTO_DIALECT
+from dragoman.dialects.v0_3_proto.codec import V0_3_PROTO_DIALECT, V0_3_PROTO_RAW_DIALECT
 from dragoman.dialects.v1_0.codec import V1_0_DIALECT
 from dragoman.errors import InvalidParamsError, MethodNotFoundError, VersionNotSupportedError
-from dragoman.model.operations import Operation
+from dragoman.model.messages import Message, Role
+from dragoman.model.operations import (
+    CancelTaskRequest,
+    GetTaskRequest,
+    ListTaskPushNotificationConfigsRequest,
+    Operation,
+    SendMessageRequest,
+    SubscribeToTaskRequest,
+)
+from dragoman.model.parts import Part
 from dragoman.server.languages import (
     Method,
     dialect_of_origin,
@@ -16,6 +25,7 @@ from dragoman.server.languages import (
     route_dialect,
     shape_of_origin,
     task_named,
+    task_shown,
     voice_of,
 )
 from dragoman.server.mixed import MIXED_DIALECT
@@ -116,6 +126,18 @@ def test_the_task_of_a_shared_method_is_found_in_all_words(name: str) -> None:
         task_named(operation, b"{}")
 
 
+def test_an_answer_shows_the_task_that_its_request_names() -> None:
+    message = Message(message_id="m", role=Role.USER, parts=(Part(text="x"),), task_id="t")
+    for request in (
+        GetTaskRequest(id="t"),
+        CancelTaskRequest(id="t"),
+        SubscribeToTaskRequest(id="t"),
+        SendMessageRequest(message=message),
+    ):
+        assert task_shown(request) == "t"
+    assert task_shown(ListTaskPushNotificationConfigsRequest(task_id="t")) == ""
+
+
 # --- strictness ---------------------------------------------------------------------------------
 
 
@@ -167,5 +189,6 @@ def test_the_shape_of_0_3_over_http_is_the_one_that_the_client_uses() -> None:
     assert rest_shape(schema) is V0_3_REST_DIALECT
     assert rest_shape(proto) is V0_3_PROTO_DIALECT
     assert shape_of_origin(V0_3_REST_DIALECT.name) is V0_3_REST_DIALECT
-    for origin in ("", "1.0", "0.1", "0.3", "0.3-proto"):
+    assert shape_of_origin(V0_3_PROTO_RAW_DIALECT.name) is V0_3_PROTO_RAW_DIALECT
+    for origin in ("", "1.0", "0.1", "0.3", "0.3-proto", "0.3-grpc+raw"):
         assert shape_of_origin(origin) is V0_3_PROTO_DIALECT

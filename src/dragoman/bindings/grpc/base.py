@@ -15,13 +15,10 @@ if TYPE_CHECKING:
 
     from dragoman.errors import A2AError
 
-__all__ = ("STATUS_DETAILS", "STREAMING", "GrpcDialect", "GrpcStatus")
+__all__ = ("STATUS_DETAILS", "GrpcDialect", "GrpcStatus")
 
 STATUS_DETAILS: Final = "grpc-status-details-bin"
 """The trailer that holds the details of an error (reference section 5)."""
-
-STREAMING: Final = frozenset({Operation.SEND_STREAMING_MESSAGE, Operation.SUBSCRIBE_TO_TASK})
-"""The operations whose rpc answers with a stream, in every version."""
 
 
 class GrpcStatus(NamedTuple):
@@ -48,6 +45,14 @@ class GrpcDialect(Dialect, Protocol):
     @property
     def service(self) -> str:
         """Return the full name of the service; a method's path is ``/<service>/<rpc>``."""
+        ...
+
+    def variant(self, origin: str) -> GrpcDialect:
+        """Return the variant of this name, in which a task was begun; itself if it has none.
+
+        A peer that does not show its habits in a request is answered in those it began the task
+        with.
+        """
         ...
 
     @property

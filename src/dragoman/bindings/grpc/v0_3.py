@@ -14,6 +14,7 @@ from dragoman.bindings.grpc.v0_3_answers import (
     MessageEncoder,
     decode_event,
     decode_result,
+    encode_frame,
     encode_result,
 )
 from dragoman.bindings.grpc.v0_3_requests import decode_request, encode_request
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from dragoman.model.events import StreamResponse
     from dragoman.model.operations import Request
 
-__all__ = ("V0_3_GRPC", "GrpcV0_3")
+__all__ = ("V0_3_GRPC", "V0_3_GRPC_RAW", "GrpcV0_3")
 
 _NAME: Final = "0.3-grpc"
 
@@ -57,9 +58,12 @@ _RPCS: Final = {
 
 
 class GrpcV0_3:  # noqa: N801 - the name of the version
-    """A2A 0.3 over gRPC."""
+    """A2A 0.3 over gRPC.
 
-    __slots__ = ("_decoder", "_encoder", "name")
+    The variant ``0.3-grpc+raw`` answers clients that send file content as it is.
+    """
+
+    __slots__ = ("_encoder", "_file_bytes", "name")
 
     has_final: bool = True
     has_messages: bool = True
@@ -68,8 +72,12 @@ class GrpcV0_3:  # noqa: N801 - the name of the version
     def __init__(self, file_bytes: FileBytes | None = None) -> None:
         """Pin the peer's habit with file content if it is known (0.x reference, 5.7)."""
         self.name: str = _NAME if file_bytes is None else f"{_NAME}+{file_bytes}"
-        self._decoder = Decoder(file_bytes)
+        self._file_bytes: FileBytes | None = file_bytes
         self._encoder = MessageEncoder(file_bytes)
+
+    def variant(self, origin: str) -> GrpcV0_3:
+        """Return the variant of this name, in which a task was begun; itself if it has none."""
+        return V0_3_GRPC_RAW if origin == V0_3_GRPC_RAW.name else self
 
     @property
     def rpcs(self) -> Mapping[str, Operation]:
@@ -81,8 +89,10 @@ class GrpcV0_3:  # noqa: N801 - the name of the version
         return _NAMES[operation]
 
     def decode_request(self, operation: Operation, params: bytes) -> Reading:
-        """Read a request."""
-        return Reading(decode_request(operation, params, self._decoder), self)
+        """Read a request; the answer has file content as the request does."""
+        decoder = Decoder(self._file_bytes)
+        request = decode_request(operation, params, decoder)
+        return Reading(request, V0_3_GRPC_RAW if decoder.has_raw_files else self)
 
     def encode_result(self, operation: Operation, result: Result) -> bytes:
         """Write the answer of a unary operation."""
@@ -90,7 +100,7 @@ class GrpcV0_3:  # noqa: N801 - the name of the version
 
     def frame_writer(self) -> Frames:
         """Return what writes the events of one stream."""
-        return Frames(self.name, self._encoder)
+        return Frames(self.name, self._encoder, encode_frame)
 
     def encode_status(self, problem: A2AError) -> GrpcStatus:
         """Write an error; peers know it by the name before the text."""
@@ -103,11 +113,11 @@ class GrpcV0_3:  # noqa: N801 - the name of the version
 
     def decode_result(self, operation: Operation, data: bytes) -> Received:
         """Read the answer of a unary operation."""
-        return decode_result(operation, data, self._decoder)
+        return decode_result(operation, data, Decoder(self._file_bytes))
 
     def decode_event(self, data: bytes) -> StreamResponse:
         """Read one frame of a stream."""
-        return decode_event(data, self._decoder)
+        return decode_event(data, Decoder(self._file_bytes))
 
     def decode_status(self, code: int, details: str, trailer: bytes | None) -> A2AError:
         """Read an error: by the reason in its trailer, else by its name, else by its status."""
@@ -119,3 +129,4 @@ class GrpcV0_3:  # noqa: N801 - the name of the version
 
 
 V0_3_GRPC: Final = GrpcV0_3()
+V0_3_GRPC_RAW: Final = GrpcV0_3("raw")

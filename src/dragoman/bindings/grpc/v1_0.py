@@ -88,6 +88,11 @@ class GrpcV1_0:  # noqa: N801 - the name of the version
     has_messages: bool = True
     service: str = _PACKAGE + "A2AService"
 
+    def variant(self, origin: str) -> GrpcV1_0:
+        """Return itself: 1.0 has no variants."""
+        del origin
+        return self
+
     @property
     def rpcs(self) -> Mapping[str, Operation]:
         """Return the operations by name of their rpc."""

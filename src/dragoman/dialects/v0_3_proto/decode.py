@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, TypeGuard, cast
 from msgspec.structs import replace
 
 from dragoman.dialects.fields import Fields
-from dragoman.dialects.file_bytes import read_file_bytes
+from dragoman.dialects.file_bytes import is_raw, read_file_bytes
 from dragoman.dialects.part_marks import lift_part
 from dragoman.dialects.tolerant import read_file, read_role, read_state, read_timestamp
 from dragoman.dialects.v0_3_proto import wire
@@ -79,16 +79,21 @@ def state_of(value: wire.EnumValue | None, place: str) -> TaskState:
 
 
 class Decoder:
-    """Reads values; all raise InvalidParamsError, which names the path, for what is no value.
+    """Reads the values of one body, and learns from them how the peer writes file content.
 
-    It knows one thing of the peer: its habit with file content, None to judge by the bytes.
+    All readers raise InvalidParamsError, which names the path, for what is no value.
+
+    Attributes:
+        has_raw_files: a file has come that can only be its content, from a peer whose habit is not
+            known.
     """
 
-    __slots__ = ("_pinned",)
+    __slots__ = ("_pinned", "has_raw_files")
 
     def __init__(self, pinned: FileBytes | None) -> None:
-        """Keep the habit."""
+        """Begin with the peer's habit, None to judge by the bytes."""
         self._pinned: FileBytes | None = pinned
+        self.has_raw_files: bool = False
 
     def message(self, found: wire.Message, path: str, otherwise: Role) -> Message:
         """Return a message.
@@ -200,11 +205,7 @@ class Decoder:
             case wire.Part(text=str() as text, file=None, data=None):
                 part = Part(text=text, metadata=metadata)
             case wire.Part(text=None, file=dict() as file, data=None):
-                part = read_file(Fields(file, f"{path}[{index}].file"), metadata)
-                if part.raw is None:
-                    return part
-                raw = read_file_bytes(part.raw, part.media_type, pinned=self._pinned)
-                return replace(part, raw=raw)
+                return self._file(read_file(Fields(file, f"{path}[{index}].file"), metadata))
             case wire.Part(text=None, file=None, data=dict() as data):
                 # The object is in a member of its own; some leave that out.
                 inner = data.get("data")
@@ -213,6 +214,16 @@ class Decoder:
             case _:
                 raise InvalidParamsError.of(f"{path}[{index}]", _ONE_PART)
         return lift_part(part) if metadata else part
+
+    def _file(self, part: Part) -> Part:
+        if part.raw is None:
+            return part
+        content = read_file_bytes(part.raw, part.media_type, pinned=self._pinned)
+        if content != part.raw:
+            return replace(part, raw=content)
+        if self._pinned is None and is_raw(content):
+            self.has_raw_files = True
+        return part
 
 
 def free_json(found: JsonObject | None) -> JsonObject | None:

@@ -6,9 +6,7 @@ has: ``Message.referenceTaskIds``.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, cast
-
-import msgspec
+from typing import TYPE_CHECKING, cast
 
 from dragoman.dialects.file_bytes import write_file_bytes
 from dragoman.dialects.part_marks import lower_part
@@ -17,22 +15,22 @@ from dragoman.dialects.v0_3_proto import wire
 if TYPE_CHECKING:
     from dragoman.dialects.file_bytes import FileBytes
     from dragoman.model.base import JsonObject
-    from dragoman.model.documents import EventDocument
-    from dragoman.model.events import TaskArtifactUpdateEvent
+    from dragoman.model.events import (
+        StreamResponse,
+        TaskArtifactUpdateEvent,
+        TaskStatusUpdateEvent,
+    )
     from dragoman.model.messages import Message
     from dragoman.model.parts import Part
     from dragoman.model.tasks import Artifact, Task, TaskStatus
 
 __all__ = ("Encoder", "ends_stream")
 
-_encode: Final = msgspec.json.Encoder().encode
 
-
-def ends_stream(event: EventDocument) -> bool:
+def ends_stream(event: StreamResponse) -> bool:
     """Tell whether an event is the last of its stream: a message, or a task that has stopped."""
-    value = event.value
-    changed = value.task or value.status_update
-    return _is_final(changed.status) if changed else value.message is not None
+    changed = event.task or event.status_update
+    return _is_final(changed.status) if changed else event.message is not None
 
 
 def _is_final(status: TaskStatus) -> bool:
@@ -49,41 +47,24 @@ class Encoder:
         """Keep the habit."""
         self._pinned: FileBytes | None = pinned
 
-    def frames(self, event: EventDocument) -> tuple[bytes, ...]:
-        """Return an event as JSON: one frame, or two where a task that has stopped is shown."""
-        value = event.value
-        if value.task is not None:
-            task = self.task(value.task)
-            frame = _encode(wire.StreamResponse(task=task))
-            if not _is_final(value.task.status):
+    def payloads(self, event: StreamResponse) -> tuple[wire.StreamResponse, ...]:
+        """Return the frames of an event: one, or two where a task that has stopped is shown."""
+        if event.task is not None:
+            task = self.task(event.task)
+            frame = wire.StreamResponse(task=task)
+            if not _is_final(event.task.status):
                 return (frame,)
             # 5.9: only a status update can say that it is the last frame.
             update = wire.TaskStatusUpdateEvent(
                 task_id=task.id, context_id=task.context_id, status=task.status, final=True
             )
-            return frame, _encode(wire.StreamResponse(status_update=update))
-        if value.message is not None:
-            return (_encode(wire.StreamResponse(message=self.message(value.message))),)
-        if value.status_update is not None:
-            changed = value.status_update
-            update = wire.TaskStatusUpdateEvent(
-                task_id=changed.task_id,
-                context_id=changed.context_id,
-                status=self._status(changed.status),
-                final=_is_final(changed.status) or None,
-                metadata=changed.metadata,
-            )
-            return (_encode(wire.StreamResponse(status_update=update)),)
-        grown = cast("TaskArtifactUpdateEvent", value.artifact_update)
-        growth = wire.TaskArtifactUpdateEvent(
-            task_id=grown.task_id,
-            context_id=grown.context_id,
-            artifact=self._artifact(grown.artifact),
-            append=grown.append or None,
-            last_chunk=grown.last_chunk or None,
-            metadata=grown.metadata,
-        )
-        return (_encode(wire.StreamResponse(artifact_update=growth)),)
+            return frame, wire.StreamResponse(status_update=update)
+        if event.message is not None:
+            return (wire.StreamResponse(message=self.message(event.message)),)
+        if event.status_update is not None:
+            return (wire.StreamResponse(status_update=self._status_update(event.status_update)),)
+        grown = cast("TaskArtifactUpdateEvent", event.artifact_update)
+        return (wire.StreamResponse(artifact_update=self._artifact_update(grown)),)
 
     def task(self, task: Task) -> wire.Task:
         """Return a task."""
@@ -106,6 +87,25 @@ class Encoder:
             content=tuple([self._part(part) for part in message.parts]),
             metadata=message.metadata,
             extensions=message.extensions or None,
+        )
+
+    def _status_update(self, event: TaskStatusUpdateEvent) -> wire.TaskStatusUpdateEvent:
+        return wire.TaskStatusUpdateEvent(
+            task_id=event.task_id,
+            context_id=event.context_id,
+            status=self._status(event.status),
+            final=_is_final(event.status) or None,
+            metadata=event.metadata,
+        )
+
+    def _artifact_update(self, event: TaskArtifactUpdateEvent) -> wire.TaskArtifactUpdateEvent:
+        return wire.TaskArtifactUpdateEvent(
+            task_id=event.task_id,
+            context_id=event.context_id,
+            artifact=self._artifact(event.artifact),
+            append=event.append or None,
+            last_chunk=event.last_chunk or None,
+            metadata=event.metadata,
         )
 
     def _status(self, status: TaskStatus) -> wire.TaskStatus:

@@ -6,8 +6,7 @@ the model has one flat value.
 
 from __future__ import annotations
 
-from typing import Final
-
+from dragoman.dialects.legacy_push import read_authentication
 from dragoman.dialects.v0_3_proto import wire
 from dragoman.dialects.v0_3_proto.decode import required
 from dragoman.dialects.v0_3_proto.resources import (
@@ -16,7 +15,7 @@ from dragoman.dialects.v0_3_proto.resources import (
     parse_task_name,
     task_name,
 )
-from dragoman.model.push import AuthenticationInfo, TaskPushNotificationConfig
+from dragoman.model.push import TaskPushNotificationConfig
 
 __all__ = (
     "read_config",
@@ -26,8 +25,6 @@ __all__ = (
     "write_creation",
     "write_webhook",
 )
-
-_COMMON: Final = ("bearer", "basic")
 
 
 def read_webhook(
@@ -39,12 +36,13 @@ def read_webhook(
         task_id: the task it belongs to, "" where that is implied (in a send).
         config_id: the id to use where the webhook has none itself.
     """
+    told = found.authentication
     return TaskPushNotificationConfig(
         id=found.id or config_id,
         task_id=task_id,
         url=required(found.url, f"{path}.url".removeprefix(".")),
         token=found.token or "",
-        authentication=_read_authentication(found.authentication),
+        authentication=told and read_authentication(told.schemes or (), told.credentials or ""),
     )
 
 
@@ -108,16 +106,3 @@ def _read_inner(
         return read_webhook(found, path, task_id=task_id, config_id=config_id)
     place = f"{path}.pushNotificationConfig".removeprefix(".")
     return read_webhook(inner, place, task_id=task_id, config_id=config_id)
-
-
-def _read_authentication(found: wire.AuthenticationInfo | None) -> AuthenticationInfo | None:
-    # 5.11: the model holds one scheme; those that most webhooks understand come first.
-    schemes = sorted(found.schemes or (), key=_rank) if found else ()
-    if found is None or not schemes or not schemes[0]:
-        return None
-    return AuthenticationInfo(scheme=schemes[0], credentials=found.credentials or "")
-
-
-def _rank(scheme: str) -> int:
-    name = scheme.lower()
-    return _COMMON.index(name) if name in _COMMON else len(_COMMON)

@@ -23,6 +23,7 @@ __all__ = (
     "AuthenticationInfo",
     "ConfigRequest",
     "CreateConfigRequest",
+    "Empty",
     "EnumValue",
     "GetCardRequest",
     "ListConfigsRequest",
@@ -264,3 +265,7 @@ class ListConfigsResponse(Wire, frozen=True, kw_only=True):
 
     configs: tuple[TaskPushNotificationConfig, ...] | None = None
     next_page_token: str | None = None
+
+
+class Empty(Wire, frozen=True, kw_only=True):
+    """The answer to a deletion."""

@@ -1,10 +1,10 @@
 import pytest
 
 from dragoman._proto.messages import pool
-from dragoman.bindings.grpc.base import STREAMING, GrpcDialect
+from dragoman.bindings.grpc.base import GrpcDialect
 from dragoman.bindings.grpc.v0_3 import V0_3_GRPC
 from dragoman.bindings.grpc.v1_0 import V1_0_GRPC
-from dragoman.model.operations import Operation
+from dragoman.model.operations import STREAMING, Operation
 
 DIALECTS: list[GrpcDialect] = [V1_0_GRPC, V0_3_GRPC]
 

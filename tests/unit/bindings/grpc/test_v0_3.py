@@ -3,7 +3,7 @@ import pytest
 
 from dragoman._proto.messages import message_class
 from dragoman.bindings.grpc.base import GrpcDialect, GrpcStatus
-from dragoman.bindings.grpc.v0_3 import V0_3_GRPC, GrpcV0_3
+from dragoman.bindings.grpc.v0_3 import V0_3_GRPC, V0_3_GRPC_RAW, GrpcV0_3
 from dragoman.bindings.grpc.well_known import Proto
 from dragoman.errors import (
     SPELLINGS,
@@ -95,15 +95,48 @@ def test_the_extended_card_is_a_card_of_0_3() -> None:
     assert DIALECT.decode_result(Operation.GET_EXTENDED_AGENT_CARD, data) == card
 
 
+# --- file content -------------------------------------------------------------------------------
+
+
+def sent_file(content: bytes) -> tuple[SendMessageRequest, bytes]:
+    """Return a send with a file, as a peer that knows no base64 text writes it."""
+    part = Part(raw=content, media_type="text/plain")
+    request = SendMessageRequest(message=Message(message_id="m", role=Role.USER, parts=(part,)))
+    return request, V0_3_GRPC_RAW.encode_request(Operation.SEND_MESSAGE, request)
+
+
 def test_a_peer_of_known_habits_has_a_dialect_of_its_own() -> None:
-    raw = GrpcV0_3("raw")
-    assert raw.name == "0.3-grpc+raw"
-    content = Part(raw=b"aGVsbG8=", media_type="text/plain")
-    message = Message(message_id="m", role=Role.USER, parts=(content,))
-    params = raw.encode_request(Operation.SEND_MESSAGE, SendMessageRequest(message=message))
-    read = raw.decode_request(Operation.SEND_MESSAGE, params).request
-    assert isinstance(read, SendMessageRequest)
-    assert read.message == message
+    assert V0_3_GRPC_RAW.name == "0.3-grpc+raw"
+    request, params = sent_file(b"aGVsbG8=")
+    reading = V0_3_GRPC_RAW.decode_request(Operation.SEND_MESSAGE, params)
+    assert isinstance(reading.request, SendMessageRequest)
+    assert reading.request.message == request.message
+    assert reading.answer is V0_3_GRPC_RAW
+
+
+def test_who_sends_raw_content_gets_raw_content() -> None:
+    request, params = sent_file(b"hello world")
+    reading = DIALECT.decode_request(Operation.SEND_MESSAGE, params)
+    assert isinstance(reading.request, SendMessageRequest)
+    assert reading.request.message == request.message
+    assert reading.answer is V0_3_GRPC_RAW
+    data = reading.answer.encode_result(Operation.SEND_MESSAGE, request.message)
+    sent: Proto = message_class("a2a.v1.SendMessageResponse").FromString(data)
+    assert sent.msg.content[0].file.file_with_bytes == b"hello world"
+
+
+def test_what_may_be_base64_text_is_answered_with_base64_text() -> None:
+    _, params = sent_file(b"aGVsbG8=")
+    assert DIALECT.decode_request(Operation.SEND_MESSAGE, params).answer is DIALECT
+    pinned = GrpcV0_3("base64text")
+    _, params = sent_file(b"hello world")
+    assert pinned.decode_request(Operation.SEND_MESSAGE, params).answer is pinned
+
+
+def test_a_variant_is_known_by_the_origin_of_a_task() -> None:
+    assert DIALECT.variant("0.3-grpc+raw") is V0_3_GRPC_RAW
+    for origin in ("", "0.3-grpc", "1.0", "0.3-proto+raw"):
+        assert DIALECT.variant(origin) is DIALECT
 
 
 # --- streams ------------------------------------------------------------------------------------

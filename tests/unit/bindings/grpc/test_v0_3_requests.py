@@ -3,7 +3,6 @@ from contextlib import suppress
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec.structs import replace
 
 from dragoman._proto.messages import message_class
 from dragoman.bindings.grpc.v0_3_answers import MessageEncoder
@@ -31,7 +30,6 @@ from dragoman.model.parts import Part
 from dragoman.model.push import AuthenticationInfo, TaskPushNotificationConfig
 from dragoman.model.tasks import TaskState
 from tests.strategies import BY_TYPE
-from tests.unit.bindings.grpc.losses import as_doubles, without_empty_part_metadata
 
 # By its looks alone short content cannot be told from base64, so whole values need a known peer.
 ENCODER, DECODER = MessageEncoder("base64text"), Decoder("base64text")
@@ -272,52 +270,7 @@ def test_a_damaged_request_is_read_or_refused(operation: Operation, data: st.Dat
         decode_request(operation, bytes(wire), DECODER)
 
 
-# --- round trips, and what is lost ----------------------------------------------------------------
-
-
-def lowered(request: Request) -> Request:
-    """Return a request as 0.3 carries it: each loss has its line."""
-    request = without_empty_part_metadata(as_doubles(request))
-    match request:
-        case SendMessageRequest():
-            configuration = request.configuration or SendMessageConfiguration()
-            hook = configuration.task_push_notification_config
-            configuration = replace(
-                configuration,
-                # 0 asks for all.
-                history_length=configuration.history_length or None,
-                # The task is the one that is sent to.
-                task_push_notification_config=hook and replace(hook, tenant="", task_id=""),
-            )
-            return replace(request, tenant="", configuration=configuration)
-        case GetTaskRequest():
-            return replace(request, tenant="", history_length=request.history_length or None)
-        case ListTasksRequest():
-            return replace(
-                request,
-                tenant="",
-                history_length=request.history_length or None,
-                include_artifacts=request.include_artifacts or None,
-            )
-        case CancelTaskRequest():
-            return replace(request, tenant="", metadata=None)
-        case TaskPushNotificationConfig():
-            # A resource has an id: the task's, if it was given none.
-            return replace(request, tenant="", id=request.id or request.task_id)
-        case _:
-            return replace(request, tenant="")
-
-
-@pytest.mark.parametrize("operation", Operation)
-@given(data=st.data())
-def test_every_request_reads_back_but_for_what_0_3_lacks(
-    operation: Operation, data: st.DataObject
-) -> None:
-    request = data.draw(BY_TYPE[REQUEST_TYPES[operation]])
-    assert isinstance(request, Request)
-    wire = encode_request(operation, request, ENCODER)
-    back = decode_request(operation, wire, DECODER)
-    assert without_empty_part_metadata(back) == lowered(request)
+# --- writing ------------------------------------------------------------------------------------
 
 
 def test_what_a_send_means_is_always_said() -> None:

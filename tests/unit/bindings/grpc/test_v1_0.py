@@ -1,4 +1,5 @@
 from contextlib import suppress
+from typing import Final
 
 import msgspec
 import pytest
@@ -34,6 +35,7 @@ from dragoman.model.operations import (
 from dragoman.model.parts import Part
 from dragoman.model.push import TaskPushNotificationConfig
 from dragoman.model.tasks import Task
+from tests.losses import left
 from tests.strategies import (
     BY_TYPE,
     agent_cards,
@@ -43,9 +45,9 @@ from tests.strategies import (
     stream_responses,
     task_values,
 )
-from tests.unit.bindings.grpc.losses import as_doubles
 
 DIALECT: GrpcDialect = V1_0_GRPC
+FORM: Final = "1.0-grpc"
 
 SEND = Operation.SEND_MESSAGE
 
@@ -62,6 +64,10 @@ def refusal(operation: Operation, message: Proto) -> FieldViolation:
 
 
 @pytest.mark.requirement("R-10.1-2")
+def test_it_has_no_variants() -> None:
+    assert DIALECT.variant("0.3-grpc+raw") is DIALECT
+
+
 def test_its_service_is_that_of_the_protocol() -> None:
     assert DIALECT.service == "lf.a2a.v1.A2AService"
     assert DIALECT.name == V1_0_DIALECT.name
@@ -78,7 +84,7 @@ def test_every_request_reads_back(operation: Operation, data: st.DataObject) -> 
     request = data.draw(BY_TYPE[REQUEST_TYPES[operation]])
     assert isinstance(request, Request)
     reading = DIALECT.decode_request(operation, DIALECT.encode_request(operation, request))
-    assert reading.request == as_doubles(request)
+    assert reading.request == left(request, FORM)
     assert reading.answer is DIALECT
     assert reading.alias == ""
 
@@ -189,7 +195,7 @@ def answered(operation: Operation, result: Result) -> object:
 @pytest.mark.parametrize("operation", [SEND, Operation.GET_TASK, Operation.CANCEL_TASK])
 @given(task=task_values)
 def test_tasks_read_back(operation: Operation, task: Task) -> None:
-    assert answered(operation, TaskDocument.of(task)) == as_doubles(task)
+    assert answered(operation, TaskDocument.of(task)) == left(task, FORM)
 
 
 def test_a_task_of_a_send_is_wrapped_and_others_are_not() -> None:
@@ -202,7 +208,7 @@ def test_a_task_of_a_send_is_wrapped_and_others_are_not() -> None:
 
 @given(message_values)
 def test_direct_answers_read_back(message: Message) -> None:
-    assert answered(SEND, message) == as_doubles(message)
+    assert answered(SEND, message) == left(message, FORM)
 
 
 @given(st.lists(task_values, max_size=2))
@@ -210,7 +216,7 @@ def test_pages_read_back(tasks: list[Task]) -> None:
     documents = tuple(map(TaskDocument.of, tasks))
     page = TaskPage(tasks=documents, next_page_token="", page_size=50, total_size=len(tasks))
     assert answered(Operation.LIST_TASKS, page) == ListTasksResponse(
-        tasks=tuple(map(as_doubles, tasks)),
+        tasks=tuple(left(task, FORM) for task in tasks),
         next_page_token="",
         page_size=50,
         total_size=len(tasks),
@@ -244,7 +250,7 @@ def test_a_deletion_is_answered_with_an_empty_message() -> None:
 
 @given(agent_cards)
 def test_cards_read_back(card: AgentCard) -> None:
-    assert answered(Operation.GET_EXTENDED_AGENT_CARD, card) == as_doubles(card)
+    assert answered(Operation.GET_EXTENDED_AGENT_CARD, card) == left(card, FORM)
 
 
 # --- streams ------------------------------------------------------------------------------------
@@ -258,7 +264,7 @@ def event_of(response: StreamResponse, seq: int = 1) -> EventDocument:
 def test_events_read_back(response: StreamResponse) -> None:
     writer = DIALECT.frame_writer()
     (frame,) = writer.write(event_of(response))
-    assert DIALECT.decode_event(frame) == as_doubles(response)
+    assert DIALECT.decode_event(frame) == left(response, FORM)
     assert not writer.has_ended
 
 
@@ -302,7 +308,7 @@ def test_the_trailer_repeats_code_and_text() -> None:
 @pytest.mark.parametrize("operation", Operation)
 @given(data=st.data())
 def test_a_request_means_the_same_in_json(operation: Operation, data: st.DataObject) -> None:
-    request = data.draw(BY_TYPE[REQUEST_TYPES[operation]].map(as_doubles))
+    request = data.draw(BY_TYPE[REQUEST_TYPES[operation]].map(lambda value: left(value, FORM)))
     assert isinstance(request, Request)
     json = V1_0_DIALECT.encode_request(operation, request)
     ours = DIALECT.decode_request(operation, DIALECT.encode_request(operation, request))

@@ -3,14 +3,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dragoman.dialects.v0_3.codec import V0_3_DIALECT
 from dragoman.dialects.v0_3.send import decode_send
 from dragoman.errors import A2AError, FieldViolation, InvalidParamsError, JSONParseError
 from dragoman.model.base import JsonObject
 from dragoman.model.messages import Message, Role
-from dragoman.model.operations import SendMessageConfiguration, SendMessageRequest
+from dragoman.model.operations import Operation, SendMessageConfiguration, SendMessageRequest
 from dragoman.model.parts import Part
 from dragoman.model.push import AuthenticationInfo, TaskPushNotificationConfig
-from tests.strategies import json_values
+from tests.strategies import json_values, send_message_requests
 
 TEXT: JsonObject = {"kind": "text", "text": "hi"}
 MESSAGE: JsonObject = {"kind": "message", "messageId": "m", "role": "user", "parts": [TEXT]}
@@ -215,6 +216,16 @@ def test_the_configuration_is_read(
 
 def test_without_a_configuration_there_is_none() -> None:
     assert send().configuration is None
+
+
+# --- the two readers ----------------------------------------------------------------------------
+
+
+@given(send_message_requests)
+def test_the_tolerant_reader_agrees_with_the_typed_one(request: SendMessageRequest) -> None:
+    params = V0_3_DIALECT.encode_request(Operation.SEND_MESSAGE, request)
+    # A proto name anywhere sends it the slow way.
+    assert decode_send(params[:-1] + b',"x":{"task_id":""}}') == decode_send(params)
 
 
 # --- anything -----------------------------------------------------------------------------------

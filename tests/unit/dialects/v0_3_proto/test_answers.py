@@ -4,9 +4,18 @@ import json
 
 import pytest
 
-from dragoman.dialects.v0_3_proto.answers import read_answer, read_event
+from dragoman.dialects.v0_3_proto import wire
+from dragoman.dialects.v0_3_proto.answers import (
+    Written,
+    decode_answer,
+    decode_event,
+    read_answer,
+    write_answer,
+)
 from dragoman.dialects.v0_3_proto.decode import Decoder
+from dragoman.dialects.v0_3_proto.encode import Encoder
 from dragoman.errors import InvalidParamsError, JSONParseError
+from dragoman.model.documents import TaskDocument, TaskPage
 from dragoman.model.events import StreamResponse, TaskArtifactUpdateEvent, TaskStatusUpdateEvent
 from dragoman.model.messages import Message, Role
 from dragoman.model.operations import (
@@ -20,6 +29,7 @@ from dragoman.model.push import TaskPushNotificationConfig
 from dragoman.model.tasks import Artifact, Task, TaskState, TaskStatus
 
 DECODER = Decoder(None)
+NEXT = "opaque"
 COMPLETED = TaskStatus(state=TaskState.COMPLETED)
 TASK = Task(id="t", context_id="c", status=COMPLETED)
 MESSAGE = Message(message_id="m", role=Role.AGENT, parts=(Part(text="x"),))
@@ -55,11 +65,11 @@ WIRE_CONFIG = {
 
 
 def event(data: object) -> StreamResponse:
-    return read_event(json.dumps(data).encode(), DECODER)
+    return decode_event(json.dumps(data).encode(), DECODER)
 
 
 def answer(operation: Operation, data: object) -> object:
-    return read_answer(operation, json.dumps(data).encode(), DECODER)
+    return decode_answer(operation, json.dumps(data).encode(), DECODER)
 
 
 @pytest.mark.parametrize(
@@ -112,7 +122,7 @@ def test_what_is_no_frame_is_refused(data: object) -> None:
 
 def test_a_frame_over_several_lines_is_read() -> None:
     text = json.dumps({"task": WIRE_TASK}, indent=2).encode()
-    assert read_event(text, DECODER) == StreamResponse(task=TASK)
+    assert decode_event(text, DECODER) == StreamResponse(task=TASK)
 
 
 @pytest.mark.parametrize(
@@ -125,8 +135,8 @@ def test_a_frame_over_several_lines_is_read() -> None:
         (Operation.CANCEL_TASK, WIRE_TASK, TASK),
         (
             Operation.LIST_TASKS,
-            {"tasks": [WIRE_TASK], "nextPageToken": "p", "totalSize": 7},
-            ListTasksResponse(tasks=(TASK,), next_page_token="p", page_size=1, total_size=7),  # noqa: S106 - no secret
+            {"tasks": [WIRE_TASK], "nextPageToken": NEXT, "totalSize": 7},
+            ListTasksResponse(tasks=(TASK,), next_page_token=NEXT, page_size=1, total_size=7),
         ),
         (
             Operation.LIST_TASKS,
@@ -164,7 +174,7 @@ def test_an_answer_is_read(operation: Operation, data: object, result: object) -
 
 
 def test_a_deletion_may_be_answered_by_nothing() -> None:
-    nothing = read_answer(Operation.DELETE_TASK_PUSH_NOTIFICATION_CONFIG, b"", DECODER)
+    nothing = decode_answer(Operation.DELETE_TASK_PUSH_NOTIFICATION_CONFIG, b"", DECODER)
     assert nothing == Empty()
 
 
@@ -182,6 +192,47 @@ def test_the_place_of_what_is_wrong_in_a_list_is_named() -> None:
 @pytest.mark.parametrize("data", [b"", b"{", b"nope"])
 def test_what_is_not_json_is_a_parse_error(data: bytes) -> None:
     with pytest.raises(JSONParseError):
-        read_answer(Operation.LIST_TASKS, data, DECODER)
+        decode_answer(Operation.LIST_TASKS, data, DECODER)
     with pytest.raises(JSONParseError):
-        read_event(data, DECODER)
+        decode_event(data, DECODER)
+
+
+# --- in whatever the answers travel -------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("operation", "result", "read"),
+    [
+        (Operation.SEND_MESSAGE, TaskDocument.of(TASK), TASK),
+        (Operation.GET_TASK, TaskDocument.of(TASK), TASK),
+        (Operation.SEND_MESSAGE, MESSAGE, MESSAGE),
+        (
+            Operation.LIST_TASKS,
+            TaskPage(
+                tasks=(TaskDocument.of(TASK),), next_page_token=NEXT, page_size=5, total_size=9
+            ),
+            ListTasksResponse(tasks=(TASK,), next_page_token=NEXT, page_size=1, total_size=9),
+        ),
+        (
+            Operation.LIST_TASKS,
+            TaskPage(tasks=(), next_page_token="", page_size=5, total_size=0),
+            ListTasksResponse(tasks=(), next_page_token="", page_size=0, total_size=0),
+        ),
+        (Operation.GET_TASK_PUSH_NOTIFICATION_CONFIG, CONFIG, CONFIG),
+        (
+            Operation.LIST_TASK_PUSH_NOTIFICATION_CONFIGS,
+            ListTaskPushNotificationConfigsResponse(configs=(CONFIG,)),
+            ListTaskPushNotificationConfigsResponse(configs=(CONFIG,)),
+        ),
+        (Operation.DELETE_TASK_PUSH_NOTIFICATION_CONFIG, Empty(), Empty()),
+    ],
+)
+def test_what_is_written_reads_back(operation: Operation, result: Written, read: object) -> None:
+    assert read_answer(write_answer(operation, result, Encoder(None)), DECODER) == read
+
+
+def test_only_a_send_tells_what_it_is_answered_by() -> None:
+    document = TaskDocument.of(TASK)
+    sent = write_answer(Operation.SEND_MESSAGE, document, Encoder(None))
+    assert isinstance(sent, wire.StreamResponse)
+    assert sent.task == write_answer(Operation.GET_TASK, document, Encoder(None))

@@ -4,11 +4,10 @@ import json
 from contextlib import suppress
 
 import msgspec
-import pytest
 from hypothesis import given
 
 from dragoman.dialects.v0_3_proto.card import decode_card, encode_card
-from dragoman.errors import A2AError, InvalidParamsError, JSONParseError
+from dragoman.errors import A2AError, InvalidParamsError
 from dragoman.model.base import JsonObject
 from dragoman.model.cards import (
     AgentCapabilities,
@@ -97,7 +96,6 @@ def test_a_card_is_written_as_the_schema_has_it() -> None:
             "pushNotifications": False,
             "extensions": [{"uri": "urn:e", "required": True, "params": {"k": 1}}],
         },
-        "securitySchemes": {},
         "security": [{"oauth": ["s"], "key": []}],
         "defaultInputModes": ["text/plain"],
         "defaultOutputModes": ["text/plain"],
@@ -144,20 +142,6 @@ def test_scopes_are_written_even_if_there_are_none() -> None:
     assert written["flows"] == {"implicit": {"authorizationUrl": "a", "scopes": {}}}
 
 
-@pytest.mark.parametrize(
-    "interface",
-    [
-        msgspec.structs.replace(REST, protocol_version="1.0"),
-        msgspec.structs.replace(REST, tenant="t"),
-    ],
-)
-def test_interfaces_that_a_client_of_0_3_cannot_use_are_left_out(interface: AgentInterface) -> None:
-    card = msgspec.structs.replace(CARD, supported_interfaces=(interface, RPC))
-    written = json.loads(encode_card(card))
-    assert written["url"] == RPC.url
-    assert written["additionalInterfaces"] == [{"url": RPC.url, "transport": "JSONRPC"}]
-
-
 def test_a_card_reads_back() -> None:
     assert decode_card(encode_card(CARD)) == CARD
 
@@ -186,55 +170,6 @@ def test_a_card_is_read_from_proto_json() -> None:
             security_requirements=(SecurityRequirement(schemes={"o": StringList()}),),
         ),
     )
-
-
-def test_of_several_flows_the_first_is_read() -> None:
-    flow: JsonObject = {"tokenUrl": "t", "scopes": {}}
-    scheme: JsonObject = {"type": "oauth2", "flows": {"password": flow, "clientCredentials": flow}}
-    data: JsonObject = {**MINIMAL, "securitySchemes": {"o": scheme, "new": {"type": "quantum"}}}
-    schemes = decode_card(json.dumps(data).encode()).security_schemes
-    assert list(schemes) == ["o"]
-    oauth2 = schemes["o"].oauth2_security_scheme
-    assert oauth2 is not None
-    assert oauth2.flows.client_credentials is not None
-
-
-def test_what_a_card_leaves_out_is_filled_in() -> None:
-    assert decode_card(json.dumps(MINIMAL).encode()) == AgentCard(
-        name="agent",
-        description="",
-        supported_interfaces=(
-            AgentInterface(url="https://a/", protocol_binding="JSONRPC", protocol_version="0.3"),
-        ),
-        version="",
-        capabilities=AgentCapabilities(),
-        default_input_modes=("text/plain",),
-        default_output_modes=("text/plain",),
-        skills=(),
-    )
-
-
-@pytest.mark.parametrize(
-    ("members", "field"),
-    [
-        ({"name": None}, "name"),
-        ({"name": ""}, "name"),
-        ({"url": ""}, "url"),
-        ({"skills": [{"name": "s"}]}, "skills[0].id"),
-        ({"provider": {"url": "u"}}, "provider.organization"),
-        ({"capabilities": {"streaming": 1}}, "capabilities.streaming"),
-        ({"additionalInterfaces": [{"url": "u"}]}, "additionalInterfaces[0].transport"),
-    ],
-)
-def test_what_is_wrong_with_a_card_is_named(members: dict[str, object], field: str) -> None:
-    with pytest.raises(InvalidParamsError) as caught:
-        decode_card(json.dumps({**MINIMAL, **members}).encode())
-    assert caught.value.violations[0].field == field
-
-
-def test_what_is_not_json_is_a_parse_error() -> None:
-    with pytest.raises(JSONParseError):
-        decode_card(b"{")
 
 
 @given(agent_cards)

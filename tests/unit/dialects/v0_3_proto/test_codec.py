@@ -10,9 +10,13 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from dragoman.dialects.base import RestDialect
-from dragoman.dialects.file_bytes import FileBytes, read_file_bytes, write_file_bytes
+from dragoman.dialects.file_bytes import FileBytes
 from dragoman.dialects.v0_3_proto import wire
-from dragoman.dialects.v0_3_proto.codec import V0_3_PROTO_DIALECT, V0_3Proto
+from dragoman.dialects.v0_3_proto.codec import (
+    V0_3_PROTO_DIALECT,
+    V0_3_PROTO_RAW_DIALECT,
+    V0_3Proto,
+)
 from dragoman.errors import A2AError, InvalidParamsError, JSONParseError, TaskNotFoundError
 from dragoman.model.base import JsonObject
 from dragoman.model.cards import AgentCapabilities, AgentCard, AgentInterface
@@ -20,13 +24,10 @@ from dragoman.model.documents import EventDocument, TaskDocument, TaskPage
 from dragoman.model.events import StreamResponse
 from dragoman.model.messages import Message, Role
 from dragoman.model.operations import (
-    REQUEST_TYPES,
-    CancelTaskRequest,
     Empty,
     GetTaskRequest,
     ListTaskPushNotificationConfigsResponse,
     ListTasksRequest,
-    ListTasksResponse,
     Operation,
     Request,
     SendMessageConfiguration,
@@ -36,12 +37,8 @@ from dragoman.model.parts import Part
 from dragoman.model.push import TaskPushNotificationConfig
 from dragoman.model.tasks import Artifact, Task, TaskState, TaskStatus
 from tests.strategies import (
-    BY_TYPE,
     json_values,
-    list_push_configs_responses,
-    message_values,
     stream_responses,
-    task_values,
 )
 
 DIALECT: RestDialect = V0_3_PROTO_DIALECT
@@ -239,9 +236,42 @@ def test_streams_share_what_was_written() -> None:
     assert second.has_ended
 
 
+def sent_file(content: bytes) -> bytes:
+    """Return a send with a file, as a peer that knows no base64 text writes it."""
+    message = Message(message_id="m", role=Role.USER, parts=(Part(raw=content, media_type="x/y"),))
+    request = SendMessageRequest(message=message)
+    return V0_3_PROTO_RAW_DIALECT.encode_request(Operation.SEND_MESSAGE, request)
+
+
+def test_who_sends_raw_content_gets_raw_content() -> None:
+    reading = DIALECT.decode_request(Operation.SEND_MESSAGE, sent_file(BINARY))
+    assert reading.answer is V0_3_PROTO_RAW_DIALECT
+    answer = reading.answer.encode_result(Operation.GET_TASK, TaskDocument.of(TASK))
+    file = json.loads(answer)["artifacts"][0]["parts"][0]["file"]
+    assert file["fileWithBytes"] == "AAEC/w=="
+
+
+def test_what_may_be_base64_text_is_answered_with_base64_text() -> None:
+    reading = DIALECT.decode_request(Operation.SEND_MESSAGE, sent_file(b"AAEC/w=="))
+    assert reading.answer is DIALECT
+
+
+def test_a_pinned_peer_is_answered_as_it_is_pinned() -> None:
+    for dialect in (V0_3_PROTO_RAW_DIALECT, V0_3Proto("base64text")):
+        for content in (BINARY, b"AAEC/w=="):
+            reading = dialect.decode_request(Operation.SEND_MESSAGE, sent_file(content))
+            assert reading.answer is dialect
+
+
+def test_a_variant_is_known_by_the_origin_of_a_task() -> None:
+    assert V0_3_PROTO_DIALECT.variant("0.3-proto+raw") is V0_3_PROTO_RAW_DIALECT
+    for origin in ("", "0.3-proto", "1.0", "0.3-grpc+raw"):
+        assert V0_3_PROTO_DIALECT.variant(origin) is V0_3_PROTO_DIALECT
+
+
 def test_streams_of_peers_with_another_habit_share_nothing() -> None:
     event = event_of(StreamResponse(task=TASK))
-    raw = V0_3Proto("raw")
+    raw = V0_3_PROTO_RAW_DIALECT
     assert raw.name == "0.3-proto+raw"
     assert raw.frame_writer().write(event) != DIALECT.frame_writer().write(event)
     assert raw.decode_event(raw.frame_writer().write(event)[0]).task == TASK

@@ -209,6 +209,32 @@ def test_a_pinned_peer_s_file_content_is_taken_as_it_is() -> None:
 
 
 @pytest.mark.parametrize(
+    ("content", "mime_type", "pinned", "is_raw"),
+    [
+        (BINARY, "x/y", None, True),
+        (b"hello world", "text/plain", None, True),
+        (b"AAEC/w==", "x/y", None, False),
+        # taken for the content, although it may be base64 text
+        (b"Rome", "text/plain", None, False),
+        (b"", "x/y", None, False),
+        # nothing is to be learned of a peer that is known
+        (BINARY, "x/y", "raw", False),
+        (BINARY, "x/y", "base64text", False),
+    ],
+)
+def test_file_content_that_is_raw_tells_the_peer_s_habit(
+    content: bytes,
+    mime_type: str,
+    pinned: FileBytes | None,
+    is_raw: bool,  # noqa: FBT001 - a column of a table
+) -> None:
+    decoder = Decoder(pinned)
+    parts = (wire.Part(text="x"), file_part(content, mime_type), file_part(b"", mime_type))
+    decoder.message(wire.Message(message_id="m", content=parts), "message", Role.USER)
+    assert decoder.has_raw_files is is_raw
+
+
+@pytest.mark.parametrize(
     ("found", "field", "description"),
     [
         (wire.Part(), "message.content[0]", "needs exactly one of text, file, data"),

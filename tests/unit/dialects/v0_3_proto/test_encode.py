@@ -7,7 +7,6 @@ import pytest
 
 from dragoman.dialects.v0_3_proto import wire
 from dragoman.dialects.v0_3_proto.encode import Encoder, ends_stream
-from dragoman.model.documents import EventDocument
 from dragoman.model.events import StreamResponse, TaskArtifactUpdateEvent, TaskStatusUpdateEvent
 from dragoman.model.messages import Message, Role
 from dragoman.model.parts import Part
@@ -22,31 +21,23 @@ STOPPED = sorted(
 )
 
 
-def event_of(value: StreamResponse) -> EventDocument:
-    return EventDocument(1, msgspec.json.encode(value))
-
-
-def status_event(state: TaskState) -> EventDocument:
+def status_event(state: TaskState) -> StreamResponse:
     status = TaskStatus(state=state)
-    return event_of(
-        StreamResponse(
-            status_update=TaskStatusUpdateEvent(task_id="t", context_id="c", status=status)
-        )
+    return StreamResponse(
+        status_update=TaskStatusUpdateEvent(task_id="t", context_id="c", status=status)
     )
 
 
-def task_event(state: TaskState) -> EventDocument:
-    return event_of(
-        StreamResponse(task=Task(id="t", context_id="c", status=TaskStatus(state=state)))
-    )
+def task_event(state: TaskState) -> StreamResponse:
+    return StreamResponse(task=Task(id="t", context_id="c", status=TaskStatus(state=state)))
 
 
 def plain(found: wire.Wire) -> object:
     return json.loads(msgspec.json.encode(found))
 
 
-def frames_of(event: EventDocument) -> list[object]:
-    return [json.loads(frame) for frame in ENCODER.frames(event)]
+def frames_of(event: StreamResponse) -> list[object]:
+    return [plain(frame) for frame in ENCODER.payloads(event)]
 
 
 def written(part: Part, encoder: Encoder = ENCODER) -> object:
@@ -201,7 +192,7 @@ def test_a_status_on_the_way_leaves_final_out(state: TaskState) -> None:
 
 @pytest.mark.parametrize("state", STOPPED)
 def test_a_task_that_has_stopped_is_followed_by_a_final_status(state: TaskState) -> None:
-    assert ENCODER.frames(task_event(state))[1:] == ENCODER.frames(status_event(state))
+    assert ENCODER.payloads(task_event(state))[1:] == ENCODER.payloads(status_event(state))
 
 
 def test_a_task_on_its_way_is_one_frame() -> None:
@@ -212,7 +203,7 @@ def test_a_task_on_its_way_is_one_frame() -> None:
 
 def test_a_message_is_one_frame() -> None:
     message = {"messageId": "m", "role": "ROLE_AGENT", "content": [{"text": "x"}]}
-    assert frames_of(event_of(StreamResponse(message=MESSAGE))) == [{"message": message}]
+    assert frames_of(StreamResponse(message=MESSAGE)) == [{"message": message}]
 
 
 def test_an_artifact_says_only_what_is_true() -> None:
@@ -224,10 +215,8 @@ def test_an_artifact_says_only_what_is_true() -> None:
         "contextId": "c",
         "artifact": {"artifactId": "a", "parts": [{"text": "x"}]},
     }
-    assert frames_of(event_of(StreamResponse(artifact_update=first))) == [
-        {"artifactUpdate": members}
-    ]
-    assert frames_of(event_of(StreamResponse(artifact_update=last))) == [
+    assert frames_of(StreamResponse(artifact_update=first)) == [{"artifactUpdate": members}]
+    assert frames_of(StreamResponse(artifact_update=last)) == [
         {"artifactUpdate": {**members, "append": True, "lastChunk": True, "metadata": {"k": 1}}}
     ]
 
@@ -237,7 +226,7 @@ def test_a_stream_ends_where_the_task_stops_or_with_a_message() -> None:
     update = TaskArtifactUpdateEvent(task_id="t", context_id="c", artifact=artifact)
     assert all(ends_stream(task_event(state)) for state in STOPPED)
     assert all(ends_stream(status_event(state)) for state in STOPPED)
-    assert ends_stream(event_of(StreamResponse(message=MESSAGE)))
-    assert not ends_stream(event_of(StreamResponse(artifact_update=update)))
+    assert ends_stream(StreamResponse(message=MESSAGE))
+    assert not ends_stream(StreamResponse(artifact_update=update))
     assert not ends_stream(task_event(TaskState.WORKING))
     assert not ends_stream(status_event(TaskState.SUBMITTED))

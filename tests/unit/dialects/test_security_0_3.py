@@ -3,12 +3,14 @@ import pytest
 from hypothesis import given
 
 from dragoman.dialects.fields import Fields
-from dragoman.dialects.v0_3.security import (
+from dragoman.dialects.security_0_3 import (
     MAX_ALTERNATIVES,
+    flat_requirement,
+    flat_scheme,
     read_requirements,
     read_schemes,
-    requirement_members,
-    scheme_members,
+    wrapped_requirement,
+    wrapped_scheme,
 )
 from dragoman.errors import FieldViolation, InvalidParamsError
 from dragoman.model.base import JsonObject
@@ -42,7 +44,7 @@ def oauth2(flows: OAuthFlows) -> SecurityScheme:
 
 
 @pytest.mark.parametrize(
-    ("scheme", "members"),
+    ("scheme", "flat", "wrapped"),
     [
         (
             SecurityScheme(
@@ -51,6 +53,13 @@ def oauth2(flows: OAuthFlows) -> SecurityScheme:
                 )
             ),
             {"type": "apiKey", "in": "header", "name": "X-Key", "description": "d"},
+            {
+                "apiKeySecurityScheme": {
+                    "location": "header",
+                    "name": "X-Key",
+                    "description": "d",
+                }
+            },
         ),
         (
             SecurityScheme(
@@ -59,16 +68,19 @@ def oauth2(flows: OAuthFlows) -> SecurityScheme:
                 )
             ),
             {"type": "http", "scheme": "Bearer", "bearerFormat": "JWT"},
+            {"httpAuthSecurityScheme": {"scheme": "Bearer", "bearerFormat": "JWT"}},
         ),
         (
             SecurityScheme(
                 open_id_connect_security_scheme=OpenIdConnectSecurityScheme(open_id_connect_url="u")
             ),
             {"type": "openIdConnect", "openIdConnectUrl": "u"},
+            {"openIdConnectSecurityScheme": {"openIdConnectUrl": "u"}},
         ),
         (
             SecurityScheme(mtls_security_scheme=MutualTlsSecurityScheme()),
             {"type": "mutualTLS"},
+            {"mtlsSecurityScheme": {}},
         ),
         (
             SecurityScheme(
@@ -86,34 +98,63 @@ def oauth2(flows: OAuthFlows) -> SecurityScheme:
                 "flows": {"authorizationCode": CODE_FLOW},
                 "oauth2MetadataUrl": "m",
             },
+            {
+                "oauth2SecurityScheme": {
+                    "flows": {"authorizationCode": CODE_FLOW},
+                    "oauth2MetadataUrl": "m",
+                }
+            },
         ),
         (
             oauth2(OAuthFlows(implicit=ImplicitOAuthFlow(authorization_url="a"))),
             {"type": "oauth2", "flows": {"implicit": {"authorizationUrl": "a", "scopes": {}}}},
+            {
+                "oauth2SecurityScheme": {
+                    "flows": {"implicit": {"authorizationUrl": "a", "scopes": {}}}
+                }
+            },
         ),
     ],
 )
-def test_schemes_are_flat_and_known_by_type(scheme: SecurityScheme, members: JsonObject) -> None:
-    written = scheme_members(scheme)
-    assert written == members
-    assert next(iter(written)) == "type"
-    assert schemes(k=members) == {"k": scheme}
-    assert schemes(k={**members, "description": members.get("description"), "x": 1}) == {
-        "k": scheme
-    }
+def test_schemes_are_written_and_read_in_both_shapes(
+    scheme: SecurityScheme, flat: JsonObject, wrapped: JsonObject
+) -> None:
+    assert flat_scheme(scheme) == flat
+    assert next(iter(flat_scheme(scheme))) == "type"
+    assert wrapped_scheme(scheme) == wrapped
+    for members in (
+        flat,
+        wrapped,
+        {**flat, **wrapped},
+        {**flat, "description": flat.get("description"), "x": 1},
+        {**wrapped, "type": "made up"},
+    ):
+        assert schemes(k=members) == {"k": scheme}
 
 
 def test_what_these_versions_lack_is_left_out() -> None:
     device = DeviceCodeOAuthFlow(device_authorization_url="d", token_url=URL, scopes={})
-    written = scheme_members(oauth2(OAuthFlows(device_code=device)))
-    assert written == {"type": "oauth2", "flows": {}}
-    bearer = HTTPAuthSecurityScheme(scheme="Bearer")
-    assert schemes(k=written) == {"k": SecurityScheme(http_auth_security_scheme=bearer)}
+    scheme = OAuth2SecurityScheme(description="d", flows=OAuthFlows(device_code=device))
+    written = flat_scheme(SecurityScheme(oauth2_security_scheme=scheme))
+    assert written == {"type": "http", "scheme": "Bearer", "description": "d"}
     code = AuthorizationCodeOAuthFlow(
         authorization_url="a", token_url=URL, scopes={}, pkce_required=True
     )
-    written = scheme_members(oauth2(OAuthFlows(authorization_code=code)))
+    written = flat_scheme(oauth2(OAuthFlows(authorization_code=code)))
     assert "pkceRequired" not in msgspec.json.encode(written).decode()
+
+
+def test_a_flow_without_a_name_ends_in_a_bearer_token() -> None:
+    bearer = SecurityScheme(http_auth_security_scheme=HTTPAuthSecurityScheme(scheme="Bearer"))
+    assert schemes(k={"type": "oauth2", "flows": {}}) == {"k": bearer}
+    assert schemes(k={"oauth2SecurityScheme": {"flows": {"new": {}}}}) == {"k": bearer}
+
+
+def test_scopes_that_proto_json_leaves_out_are_none() -> None:
+    flow = {"authorizationUrl": "a", "tokenUrl": "t"}
+    found = schemes(k={"oauth2SecurityScheme": {"flows": {"authorizationCode": flow}}})
+    code = AuthorizationCodeOAuthFlow(authorization_url="a", token_url=URL, scopes={})
+    assert found == {"k": oauth2(OAuthFlows(authorization_code=code))}
 
 
 def test_a_scheme_of_an_unknown_type_is_left_out() -> None:
@@ -155,6 +196,11 @@ def test_the_alternatives_are_bounded() -> None:
         (5, "", "expected object, got integer"),
         ({"type": "apiKey", "name": "n"}, ".in", "is required"),
         ({"type": "apiKey", "in": "header"}, ".name", "is required"),
+        (
+            {"apiKeySecurityScheme": {"name": "n"}},
+            *(".apiKeySecurityScheme.location", "is required"),
+        ),
+        ({"apiKeySecurityScheme": "n"}, ".apiKeySecurityScheme", "expected object, got string"),
         ({"type": "http", "scheme": 5}, ".scheme", "expected string, got integer"),
         ({"type": "oauth2"}, ".flows", "is required"),
         (
@@ -170,11 +216,17 @@ def test_what_is_wrong_is_named(scheme: object, field: str, description: str) ->
     assert caught.value.violations == (violation,)
 
 
+def test_a_scheme_may_be_called_schemes() -> None:
+    card = Fields({"security": [{"schemes": ["s"]}, {"schemes": {"schemes": {"list": ["s"]}}}]})
+    needed = SecurityRequirement(schemes={"schemes": StringList(list=("s",))})
+    assert read_requirements(card, {}) == (needed, needed)
+
+
 @given(security_requirements)
 def test_requirements_read_back(requirement: SecurityRequirement) -> None:
-    members = msgspec.to_builtins({"security": requirement_members((requirement,))})
-    wire = msgspec.json.decode(msgspec.json.encode(members))
-    assert read_requirements(Fields(wire), {}) == (requirement,)
+    for spell in (flat_requirement, wrapped_requirement):
+        wire = msgspec.json.decode(msgspec.json.encode({"security": [spell(requirement)]}))
+        assert read_requirements(Fields(wire), {}) == (requirement,)
 
 
 @given(security_schemes)
@@ -182,12 +234,12 @@ def test_schemes_read_back(scheme: SecurityScheme) -> None:
     found = scheme.oauth2_security_scheme
     if found is not None and found.flows.device_code is not None:
         return
-    wire = msgspec.json.decode(msgspec.json.encode({"k": scheme_members(scheme)}))
-    read = schemes(**wire)["k"]
-    if found is None or found.flows.authorization_code is None:
-        assert read == scheme
-    else:
+    expected = scheme
+    if found is not None and found.flows.authorization_code is not None:
         # Losses: oauth-pkce-required.
         code = msgspec.structs.replace(found.flows.authorization_code, pkce_required=False)
-        flows = OAuthFlows(authorization_code=code)
-        assert read.oauth2_security_scheme == msgspec.structs.replace(found, flows=flows)
+        changed = msgspec.structs.replace(found, flows=OAuthFlows(authorization_code=code))
+        expected = SecurityScheme(oauth2_security_scheme=changed)
+    for spell in (flat_scheme, wrapped_scheme):
+        wire = msgspec.json.decode(msgspec.json.encode({"k": spell(scheme)}))
+        assert schemes(**wire) == {"k": expected}
