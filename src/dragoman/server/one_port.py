@@ -8,14 +8,14 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import uvicorn
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from dragoman.server.exchange import ABORT
+from dragoman.server.exchange import ABORT, REPLY
+from dragoman.server.http_cycle import CycleProtocol
 
 __all__ = ("Protocol", "Server")
 
 
-class Protocol(HttpToolsProtocol):
+class Protocol(CycleProtocol):
     """An HTTP/1.1 connection that its application may cut.
 
     Closing politely waits until the peer has taken everything, which one that is stuck never does.
@@ -24,7 +24,10 @@ class Protocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] - as in uvicorn
         """Keep the way to cut the connection for all its requests."""
         super().connection_made(transport)
-        self._extensions: dict[str, dict[str, Any]] = {ABORT: {"call": transport.abort}}
+        self._extensions: dict[str, dict[str, Any]] = {
+            ABORT: {"call": transport.abort},
+            REPLY: {},
+        }
 
     def on_message_begin(self) -> None:
         """Put it into the scope of each request."""
