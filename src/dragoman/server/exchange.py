@@ -87,7 +87,7 @@ class Exchange:
         self.peer: str | None = client[0] if client else None
         raw = scope.get("raw_path")
         path: str = raw.decode("latin-1").partition("?")[0] if raw else quote(scope["path"], _PLAIN)
-        if f"{path}/".startswith(f"{self.root_path}/"):
+        if self.root_path and f"{path}/".startswith(f"{self.root_path}/"):
             path = path[len(self.root_path) :]
         # Every endpoint answers with and without a slash at its end, never by redirect.
         self.path = path.rstrip("/") or "/"

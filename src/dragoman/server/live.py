@@ -142,6 +142,7 @@ class LiveTask:
         fold: TaskFold,
         epoch: int = 1,
         send: SendRecord | None = None,
+        loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
         self.record = record
         self.standing = standing
@@ -158,7 +159,8 @@ class LiveTask:
         self._watcher = watcher
         self._store = store
         self._clock = clock
-        self._loop = asyncio.get_running_loop()
+        # Asking which loop runs costs a system call.
+        self._loop = loop or asyncio.get_running_loop()
         self._fold = fold
         self._send = send
         self._stored_seq = standing.seq
@@ -239,8 +241,9 @@ class LiveTask:
                 self._entries.append(encode_entry(effect.message))
             else:
                 others += (effect,)
-        if self._events:
-            self._schedule_flush()
+        if self._events and not self._is_flush_due and self._in_flight is None:
+            self._is_flush_due = True
+            self._loop.call_soon(self._flush)
         return others
 
     def take_up(self, n: int) -> None:
@@ -262,9 +265,10 @@ class LiveTask:
 
     def document(self) -> TaskDocument:
         """Return the task as enqueued; wait for ``durable()`` before showing it to anybody."""
-        unread = tuple(item.errand.message for item in self.inbox if item.is_stored)
-        if unread:
-            return self._fold.document(unread)
+        if self.inbox:
+            unread = tuple(item.errand.message for item in self.inbox if item.is_stored)
+            if unread:
+                return self._fold.document(unread)
         seq = self.standing.seq
         if self._document is None or self._document[0] != seq:
             self._document = (seq, self._fold.document())
@@ -345,11 +349,6 @@ class LiveTask:
                 self.take_up(item.stored.result())
             self.join_settled(item.waiters)
         self.inbox.clear()
-
-    def _schedule_flush(self) -> None:
-        if not self._is_flush_due and self._in_flight is None:
-            self._is_flush_due = True
-            self._loop.call_soon(self._flush)
 
     def _flush(self) -> None:
         self._is_flush_due = False
