@@ -9,8 +9,10 @@ from typing import Protocol
 
 __all__ = ("Clock", "SystemClock")
 
-_POOL_BYTES = 9 * 1024
-"""Random bytes fetched at once; a system call per id would cost more than the rest of a send."""
+_TAIL_BYTES = 9
+_POOL_IDS = 64
+"""Ids made ready at once; a system call for the random bytes of each would cost more than all else
+about it."""
 
 
 class Clock(Protocol):
@@ -37,14 +39,13 @@ class Clock(Protocol):
 class SystemClock:
     """The machine's own clock; ids are UUIDs of version 7 (RFC 9562)."""
 
-    __slots__ = ("_latest_ms", "_offset", "_pool", "_prefix")
+    __slots__ = ("_latest_ms", "_prefix", "_tails")
 
     def __init__(self) -> None:
-        """Start with an empty pool of random bytes."""
+        """Start with an empty pool of random tails of ids."""
         self._latest_ms = 0
         self._prefix = ""
-        self._pool = ""
-        self._offset = 0
+        self._tails: list[str] = []
 
     def now_ms(self) -> int:
         """Return milliseconds since the Unix epoch; a clock set back counts as standing still."""
@@ -58,15 +59,20 @@ class SystemClock:
     def new_id(self) -> str:
         """Return a UUIDv7; 72 of its bits are random."""
         self.now_ms()
-        at = self._offset
-        if at >= len(self._pool):
-            self._pool = os.urandom(_POOL_BYTES).hex()
-            at = 0
-        self._offset = at + 18
-        pool = self._pool
-        first, second, third = pool[at : at + 3], pool[at + 3 : at + 6], pool[at + 6 : at + 18]
-        return f"{self._prefix}{first}-8{second}-{third}"
+        if not self._tails:
+            self._tails = _random_tails()
+        return self._prefix + self._tails.pop()
 
     async def sleep(self, seconds: float) -> None:
         """Wait on the running event loop."""
         await asyncio.sleep(seconds)
+
+
+def _random_tails() -> list[str]:
+    """Return what follows the time and the version in UUIDs; the variant is RFC 9562's."""
+    pool = os.urandom(_POOL_IDS * _TAIL_BYTES).hex()
+    step = 2 * _TAIL_BYTES
+    return [
+        f"{pool[at : at + 3]}-8{pool[at + 3 : at + 6]}-{pool[at + 6 : at + step]}"
+        for at in range(0, len(pool), step)
+    ]

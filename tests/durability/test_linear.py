@@ -114,7 +114,7 @@ async def test_what_is_kept_for_a_follower_who_is_behind_does_not_grow_with_the_
     channel = Channel(Hub(), read_log)
     follower = Follower(channel, first=None, cursor=0)
     for seq in range(1, CHUNKS + 1):
-        channel.publish([EventDocument(seq, b"{}")], paused_at=0, ended_at=0)
+        channel.publish(seq, [EventDocument(seq, b"{}")], paused_at=0, ended_at=0)
     at_hand = [cursor for cursor in range(CHUNKS) if channel.after(cursor) is not None]
     assert RING_EVENTS <= len(at_hand) <= 2 * RING_EVENTS
     # The newest ones.

@@ -55,7 +55,7 @@ class TaskFold:
 
     def apply(self, event: TaskEvent) -> None:
         """Add an event."""
-        if isinstance(event, TaskStatusUpdateEvent):
+        if type(event) is TaskStatusUpdateEvent:
             self._retire_status_message()
             self._status = event.status
             return

@@ -141,8 +141,9 @@ class EventDocument:
 
 def encode_entry(entry: TaskEvent | Message) -> bytes:
     """Encode an entry of a task's log: a numbered event, or a message of its history."""
-    if isinstance(entry, TaskStatusUpdateEvent):
+    kind = type(entry)
+    if kind is TaskStatusUpdateEvent:
         return b'{"statusUpdate":' + _encode(entry) + b"}"
-    if isinstance(entry, Message):
+    if kind is Message:
         return b'{"message":' + _encode(entry) + b"}"
     return b'{"artifactUpdate":' + _encode(entry) + b"}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import final
+
 from dragoman.model.base import JsonObject, NonEmpty, Value
 from dragoman.model.messages import Message
 from dragoman.model.tasks import Artifact, Task, TaskStatus
@@ -16,6 +18,7 @@ __all__ = (
 _ONE_OF = "needs exactly one of task, message, statusUpdate, artifactUpdate"
 
 
+@final  # Asked for by ``type(event) is``, as isinstance is slow to say no to a Struct.
 class TaskStatusUpdateEvent(Value, frozen=True, kw_only=True):
     """The status of a task changed."""
 
@@ -25,6 +28,7 @@ class TaskStatusUpdateEvent(Value, frozen=True, kw_only=True):
     metadata: JsonObject | None = None
 
 
+@final
 class TaskArtifactUpdateEvent(Value, frozen=True, kw_only=True):
     """An artifact was created (``append`` false) or extended (``append`` true)."""
 

@@ -17,6 +17,7 @@ from dragoman.service.service import EventStream
 
 __all__ = (
     "ABORT",
+    "REPLY",
     "ASGIApp",
     "DisconnectedError",
     "Exchange",
@@ -40,6 +41,13 @@ Header = tuple[bytes, bytes]
 
 ABORT: Final = "dragoman.abort"
 """The ASGI extension by which our own server lets an application cut a connection."""
+
+REPLY: Final = "dragoman.reply"
+"""The ASGI extension by which our own server takes an answer as a whole.
+
+The message of this type stands for both of ASGI's. It has ``status``, ``headers`` (a tuple, without
+those that frame the body) and ``body``, which the server leaves out where HTTP wants that.
+"""
 
 _PLAIN: Final = "/:@!$&'()*+,;=~"
 """What needs no encoding in a path (RFC 3986, 3.3); the colon sets off a verb."""
@@ -110,7 +118,7 @@ class Exchange:
         self.peer: str | None = client[0] if client else None
         raw = scope.get("raw_path")
         path: str = raw.decode("latin-1").partition("?")[0] if raw else quote(scope["path"], _PLAIN)
-        if f"{path}/".startswith(f"{self.root_path}/"):
+        if self.root_path and f"{path}/".startswith(f"{self.root_path}/"):
             path = path[len(self.root_path) :]
         # Every endpoint answers with and without a slash at its end, never by redirect.
         self.path = path.rstrip("/") or "/"
@@ -167,10 +175,14 @@ class Exchange:
         self, status: int, content_type: bytes, body: bytes, extra: tuple[Header, ...] = ()
     ) -> None:
         """Answer with one body."""
-        headers = [(b"content-type", content_type), *extra]
+        headers = ((b"content-type", content_type), *extra)
+        if REPLY in self._scope.get("extensions", ()):
+            message = {"type": REPLY, "status": status, "headers": headers, "body": body}
+            await self._send(message)
+            return
         if status != 304:
             # RFC 9110, 8.6: a 304 would have to tell the length of what it leaves out.
-            headers.append((b"content-length", b"%d" % len(body)))
+            headers += ((b"content-length", b"%d" % len(body)),)
         await self._send({"type": "http.response.start", "status": status, "headers": headers})
         if self.method == "HEAD":
             body = b""

@@ -8,7 +8,7 @@ caught up.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Final
 
 from dragoman.model.documents import EventDocument
@@ -93,15 +93,21 @@ class Channel:
         self._ring: list[EventDocument] = []
         self._ring_bytes = 0
 
-    def publish(self, events: Sequence[EventDocument], *, paused_at: int, ended_at: int) -> None:
-        """Make committed events visible; the others are 0, or where the task stopped."""
-        self.seq = events[-1].seq
+    def publish(
+        self, seq: int, events: Iterable[EventDocument], *, paused_at: int, ended_at: int
+    ) -> None:
+        """Make committed events up to ``seq`` visible; the others are 0, or where the task stopped.
+
+        The events are made when they are iterated over, which happens only if somebody follows.
+        """
+        self.seq = seq
         self.paused_at = paused_at or self.paused_at
         self.ended_at = ended_at or self.ended_at
         if not self._followers:
             return
+        start = len(self._ring)
         self._ring.extend(events)
-        self._ring_bytes += sum(len(event.json) for event in events)
+        self._ring_bytes += sum(len(event.json) for event in self._ring[start:])
         self._trim()
         for follower in self._followers:
             follower.wake()

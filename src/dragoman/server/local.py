@@ -6,7 +6,6 @@ through the store when it is not. Whether the caller may ask at all was decided 
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Coroutine
 
 import msgspec
@@ -43,9 +42,10 @@ from dragoman.model.timestamps import parse_timestamp
 from dragoman.server.hub import Channel, Follower, Hub
 from dragoman.server.live import LiveTask
 from dragoman.server.pages import decode_page_token, encode_page_token
+from dragoman.server.patience import Patience
 from dragoman.server.recovery import check_is_here, document_of
 from dragoman.server.runner import Runner
-from dragoman.server.sending import Sender
+from dragoman.server.sending import Accepted, Sender
 from dragoman.service.service import Call, EventStream
 from dragoman.stores.base import Position, Scope, StoredTask, TaskQuery, TaskStore
 
@@ -71,15 +71,15 @@ class LocalService:
         self._runner = runner
         self._sender = sender
         self._hub = hub
-        self._wait_seconds = wait_seconds
+        self._patience = Patience(wait_seconds)
 
     async def send_message(self, request: SendMessageRequest, call: Call) -> TaskDocument | Message:
         """Deliver a message; wait for the task to end or pause unless told to return at once."""
         configuration = request.configuration or _NO_CONFIGURATION
         sent = await self._sender.send(request, call)
-        if isinstance(sent, Message):
-            return sent
-        if isinstance(sent, StoredTask):
+        if not isinstance(sent, Accepted):
+            if isinstance(sent, Message):
+                return sent
             return document_of(sent).with_history(configuration.history_length)
         live = sent.live
         if sent.stored is not None:
@@ -89,7 +89,7 @@ class LocalService:
             sent.settled.cancel()
         else:
             # R-3.2.2-1; Q-02: up to a limit, after which the task is returned as it is.
-            await self._wait(sent.settled)
+            await self._patience.wait(sent.settled)
         return (await _durable_document(live)).with_history(configuration.history_length)
 
     async def send_streaming_message(self, request: SendMessageRequest, call: Call) -> EventStream:
@@ -222,14 +222,6 @@ class LocalService:
             raise TaskNotFoundError(alias)
         return await self._find(scope, task_id)
 
-    async def _wait(self, settled: asyncio.Future[None]) -> None:
-        """Wait for the end or the pause of a turn, but not for ever."""
-        timer = settled.get_loop().call_later(self._wait_seconds, _resolve, settled)
-        try:
-            await settled
-        finally:
-            timer.cancel()
-
     async def _follow(
         self,
         live: LiveTask,
@@ -284,11 +276,6 @@ class LocalService:
         """Return the stream of one frame."""
         channel = Channel(self._hub, _no_log, seq=frame.seq, ended_at=frame.seq or 1)
         return Follower(channel, first=frame, cursor=frame.seq or 1)
-
-
-def _resolve(waiter: asyncio.Future[None]) -> None:
-    if not waiter.done():
-        waiter.set_result(None)
 
 
 async def _no_log(after: int, limit: int) -> tuple[EventDocument, ...]:

@@ -23,12 +23,17 @@ class Nursery:
         self._tasks: set[asyncio.Task[None]] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
 
-    def spawn(self, work: Coroutine[object, object, None], *, name: str) -> asyncio.Task[None]:
-        """Start a child; it begins with the next pass of the loop."""
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop:
+        """The loop that its children run on."""
         if self._loop is None:
             # Asked once: the answer costs a system call, and a nursery stays with its loop.
             self._loop = asyncio.get_running_loop()
-        task = self._loop.create_task(work, name=name)
+        return self._loop
+
+    def spawn(self, work: Coroutine[object, object, None], *, name: str) -> asyncio.Task[None]:
+        """Start a child; it begins with the next pass of the loop."""
+        task = self.loop.create_task(work, name=name)
         self._tasks.add(task)
         task.add_done_callback(self._ended)
         return task

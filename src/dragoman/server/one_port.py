@@ -9,9 +9,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import uvicorn
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from dragoman.server.exchange import ABORT
+from dragoman.server.exchange import ABORT, REPLY
+from dragoman.server.http_cycle import CycleProtocol
 from dragoman.server.relay import Backend, Near
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 """How every HTTP/2 connection begins (RFC 9113, 3.4); no request of HTTP/1.1 begins so."""
 
 
-class Protocol(HttpToolsProtocol):
+class Protocol(CycleProtocol):
     """An HTTP/1.1 connection that its application may cut.
 
     Closing politely waits until the peer has taken everything, which one that is stuck never does.
@@ -32,7 +32,10 @@ class Protocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] - as in uvicorn
         """Keep the way to cut the connection for all its requests."""
         super().connection_made(transport)
-        self._extensions: dict[str, dict[str, Any]] = {ABORT: {"call": transport.abort}}
+        self._extensions: dict[str, dict[str, Any]] = {
+            ABORT: {"call": transport.abort},
+            REPLY: {},
+        }
 
     def on_message_begin(self) -> None:
         """Put it into the scope of each request."""

@@ -118,6 +118,7 @@ class Runner:
             standing=Standing(task_id=task_id, context_id=record.context_id),
             fold=TaskFold(task_id, record.context_id),
             send=send,
+            loop=self._nursery.loop,
         )
         self._live[task_id] = live
         if record.alias:

@@ -62,9 +62,11 @@ class Sends:
         since_ms = now_ms - self._window_ms
         key = SendKey(scope, request.message.message_id)
         record = SendRecord(key=key, digest=digest_of(request), at_ms=now_ms)
-        known = self._current.get(key) or await self._stored(key, since_ms)
-        # Asked again: the same send may have begun while the store was looked at.
-        known = self._current.get(key) or known
+        known = self._current.get(key)
+        if known is None:
+            stored = await self._store.find_send(key, since_ms)
+            # Asked again: the same send may have begun while the store was looked at.
+            known = self._current.get(key) or (None if stored is None else _known(stored))
         if known is None or known.at_ms < since_ms:
             return record, None
         if known.digest != record.digest:
@@ -89,18 +91,6 @@ class Sends:
         """Drop what is outside the window."""
         await self._store.forget_sends(self._clock.now_ms() - self._window_ms)
 
-    async def _stored(self, key: SendKey, since_ms: int) -> KnownSend | None:
-        record = await self._store.find_send(key, since_ms)
-        if record is None:
-            return None
-        reply: asyncio.Future[Message] | None = None
-        if record.reply:
-            reply = asyncio.get_running_loop().create_future()
-            reply.set_result(_decode_message(record.reply))
-        return KnownSend(
-            digest=record.digest, at_ms=record.at_ms, task_id=record.task_id, reply=reply
-        )
-
     def _begin(self, key: SendKey, known: KnownSend) -> Callable[[], None]:
         self._current[key] = known
 
@@ -109,3 +99,11 @@ class Sends:
                 del self._current[key]
 
         return end
+
+
+def _known(record: SendRecord) -> KnownSend:
+    reply: asyncio.Future[Message] | None = None
+    if record.reply:
+        reply = asyncio.get_running_loop().create_future()
+        reply.set_result(_decode_message(record.reply))
+    return KnownSend(digest=record.digest, at_ms=record.at_ms, task_id=record.task_id, reply=reply)

@@ -102,7 +102,8 @@ class LiveTurn:
         """Pause the task and wait for the message that answers; the answer is journaled."""
         live = self._live
         answer: asyncio.Future[Errand] = asyncio.get_running_loop().create_future()
-        await self._sit_down()
+        if not self._seat.is_taken:
+            await self._sit_down()
         self._execute(Ask(message, is_auth))
         live.answer = answer
         try:
@@ -126,16 +127,16 @@ class LiveTurn:
         await self._live.durable()
 
     async def _publish(self, command: Command) -> None:
-        await self._sit_down()
+        if not self._seat.is_taken:
+            await self._sit_down()
         self._execute(command)
         if self._live.backlog > BACKLOG_EVENTS:
             await self._live.durable()
 
     async def _sit_down(self) -> None:
         """Take a slot again after an ``ask`` that was given up."""
-        if not self._seat.is_taken:
-            self._raise_trouble()
-            await self._seat.taken()
+        self._raise_trouble()
+        await self._seat.taken()
 
     def _execute(self, command: Command) -> None:
         self._raise_trouble()

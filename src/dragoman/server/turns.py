@@ -48,8 +48,11 @@ class Turns:
     async def run(self, live: LiveTask, errand: Errand, seat: Seat) -> None:
         """Run turn after turn until nothing waits in the inbox."""
         try:
-            await seat.taken()
-            await self._usable(live)
+            # Here and below: a coroutine that would find nothing to wait for is not even begun.
+            if not seat.is_taken:
+                await seat.taken()
+            if live.failure is not None:
+                await self._usable(live)
             live.execute(Start())
             following: Errand | None = errand
             while following is not None:
@@ -94,7 +97,8 @@ class Turns:
 
     async def finish(self, live: LiveTask, outcome: Outcome) -> tuple[Effect, ...]:
         """End a turn; wait for the store if it is gone, and be honest about what was lost."""
-        await self._usable(live)
+        if live.failure is not None:
+            await self._usable(live)
         if live.standing.has_ended:
             return ()
         if live.lost is not None:

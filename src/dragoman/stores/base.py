@@ -51,8 +51,8 @@ class Scope(Struct, frozen=True, gc=False):
     owner: str
 
 
-class SendKey(Struct, frozen=True, gc=False):
-    """What makes a send recognisable when it is tried again."""
+class SendKey(Struct, frozen=True, gc=False, cache_hash=True):
+    """What makes a send recognisable when it is tried again; looked up in several places."""
 
     scope: Scope
     message_id: str

@@ -8,7 +8,7 @@ import pytest
 from dragoman.errors import JSONParseError, PayloadTooLargeError
 from dragoman.model.documents import EventDocument
 from dragoman.server.door import Door
-from dragoman.server.exchange import ABORT, DisconnectedError, Exchange, Scope
+from dragoman.server.exchange import ABORT, REPLY, DisconnectedError, Exchange, Scope
 from dragoman.server.nursery import Nursery
 
 Event = MutableMapping[str, Any]
@@ -229,6 +229,14 @@ async def test_the_answer_to_head_is_the_answer_to_get_without_its_body() -> Non
     peer = Peer()
     await exchange(peer, method="HEAD").reply(200, b"application/json", b"{}")
     assert (peer.headers[b"content-length"], peer.body) == (b"2", b"")
+
+
+async def test_a_server_that_takes_an_answer_as_a_whole_gets_it_so() -> None:
+    peer = Peer()
+    exchange = Exchange(scope(method="HEAD", extensions={REPLY: {}}), peer.receive, peer.send)
+    await exchange.reply(200, b"application/json", b"{}", ((b"etag", b'"1"'),))
+    headers = ((b"content-type", b"application/json"), (b"etag", b'"1"'))
+    assert peer.sent == [{"type": REPLY, "status": 200, "headers": headers, "body": b"{}"}]
 
 
 async def test_not_modified_tells_no_length() -> None:

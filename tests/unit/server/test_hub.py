@@ -1,5 +1,5 @@
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import pytest
 
@@ -40,7 +40,7 @@ class Task:
         events = self.log.grow(count, size=size)
         seq = events[-1].seq
         self.channel.publish(
-            events, paused_at=seq if is_pause else 0, ended_at=seq if is_end else 0
+            seq, events, paused_at=seq if is_pause else 0, ended_at=seq if is_end else 0
         )
 
     def follow(
@@ -77,6 +77,22 @@ async def test_a_follower_gets_what_is_published() -> None:
     follower = task.follow()
     task.publish(2)
     assert numbers(await anext(follower)) == [1, 2]
+
+
+async def test_events_that_nobody_follows_are_not_made() -> None:
+    task = Task()
+    made: list[EventDocument] = []
+
+    def events() -> Iterator[EventDocument]:
+        made.append(EventDocument(1, b"{}"))
+        yield made[0]
+
+    task.channel.publish(1, events(), paused_at=0, ended_at=0)
+    assert (task.channel.seq, made) == (1, [])
+    follower = task.follow(after=1)
+    task.channel.publish(2, events(), paused_at=0, ended_at=0)
+    assert len(made) == 1
+    await follower.aclose()
 
 
 async def test_live_events_come_from_memory() -> None:

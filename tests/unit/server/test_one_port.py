@@ -8,7 +8,7 @@ import pytest
 import uvicorn
 from uvicorn.server import ServerState
 
-from dragoman.server.exchange import ABORT, ASGIApp, Receive, Scope, Send
+from dragoman.server.exchange import ABORT, REPLY, ASGIApp, Receive, Scope, Send
 from dragoman.server.one_port import PREFACE, Protocol, Server, speaking_both
 from dragoman.server.relay import Near
 
@@ -101,7 +101,7 @@ async def test_every_request_of_a_connection_has_that_way_out() -> None:
     connection = Connection(app)
     await connection.request()
     await connection.request()
-    assert offered == [[ABORT], [ABORT]]
+    assert offered == [[ABORT, REPLY], [ABORT, REPLY]]
     assert not connection.transport.is_aborted
     assert connection.transport.written.count(b"HTTP/1.1 204") == 2
     connection.lose()

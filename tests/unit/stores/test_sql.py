@@ -18,7 +18,7 @@ def test_rows_are_filled_up_to_a_power_of_two(rows: int, size: int) -> None:
     given = list[object](range(rows * 2))
     ((statement, values),) = ManyRows("VALUES (?, ?)...;").calls(given)
     assert statement == "VALUES " + ", ".join(["(?, ?)"] * size) + ";"
-    assert values == given + [None] * (size - rows) * 2
+    assert values == given + [None, 0] * (size - rows)
 
 
 def test_more_rows_than_a_statement_takes_are_several_statements() -> None:

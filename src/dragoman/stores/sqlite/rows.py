@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from dragoman.stores.sqlite.states import NUMBERS
 
@@ -12,6 +12,11 @@ if TYPE_CHECKING:
     from dragoman.stores.base import SendRecord, TaskWrite
 
 __all__ = ("RefusedError", "Rows")
+
+
+# Blobs are handed over as bytearray: of bytes, Python's sqlite3 first asks whether somebody has
+# registered an adapter for them, which takes longer than to copy and bind them.
+_NEWLINE: Final = bytearray(b"\n")
 
 
 class RefusedError(Exception):
@@ -121,7 +126,7 @@ class _Fold:
 
     def _end_segment(self) -> None:
         start = self._seq - self._count + 1
-        body = b"\n".join(self._entries)
+        body = _NEWLINE.join(self._entries)
         self._segments += (self._first.task_id, start, self._count, body)
         self._entries = []
         self._count = 0
@@ -135,11 +140,12 @@ class _Fold:
         state = None if self._state is None else NUMBERS[self._state]
         final: tuple[object, ...] = (0, None, None, None)
         if self._snapshot is not None:
+            artifacts = self._snapshot.artifacts
             pieces = (
                 self._snapshot_seq,
-                self._snapshot.head,
-                self._snapshot.artifacts,
-                self._snapshot.history,
+                bytearray(self._snapshot.head),
+                None if artifacts is None else bytearray(artifacts),
+                bytearray(self._snapshot.history),
             )
             if is_end:
                 final = pieces

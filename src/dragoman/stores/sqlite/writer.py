@@ -263,10 +263,10 @@ class BatchWriter:
                 key.scope.tenant,
                 key.scope.owner,
                 key.message_id,
-                record.digest,
+                bytearray(record.digest),
                 record.at_ms,
                 record.task_id,
-                record.reply,
+                bytearray(record.reply),
             )
         self._run(_INSERT_SENDS, values)
 

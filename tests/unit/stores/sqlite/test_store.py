@@ -13,7 +13,8 @@ import pytest
 from dragoman.errors import StoreError, StoreUnavailableError, UsageError
 from dragoman.model.tasks import TaskState
 from dragoman.stores.base import NewTask, Scope, SendKey, SendRecord, TaskWrite
-from dragoman.stores.sqlite.connection import connect_reader, connect_writer
+from dragoman.stores.sql import read_migrations
+from dragoman.stores.sqlite.connection import APPLICATION_ID, connect_reader, connect_writer
 from dragoman.stores.sqlite.store import SQLiteTaskStore
 
 pytestmark = pytest.mark.anyio
@@ -212,10 +213,39 @@ async def test_a_database_of_a_newer_version_is_refused(path: Path) -> None:
     connection = sqlite3.connect(path)
     connection.execute("PRAGMA user_version = 99")
     connection.close()
+    known = len(read_migrations("dragoman.stores.sqlite"))
     assert await refusal(path) == (
-        f"{path} was written by a newer Dragoman (schema 99, this one knows 2); "
+        f"{path} was written by a newer Dragoman (schema 99, this one knows {known}); "
         "upgrade Dragoman or use another --store"
     )
+
+
+async def test_a_file_of_the_first_version_keeps_its_logs(path: Path) -> None:
+    connection = sqlite3.connect(path)
+    first = read_migrations("dragoman.stores.sqlite")[0]
+    connection.executescript(
+        f"PRAGMA application_id = {APPLICATION_ID}; {first} PRAGMA user_version = 1;"
+    )
+    segments = [
+        ("t2", 1, 1, b'{"x":1}'),
+        ("t1", 3, 1, b'{"x":3}'),
+        ("t1", 1, 2, b'{"message":0}\n{"x":1}\n{"x":2}'),
+    ]
+    connection.executemany("INSERT INTO events VALUES (?, ?, ?, ?)", segments)
+    connection.commit()
+    connection.close()
+    store = SQLiteTaskStore(path)
+    await store.open()
+    try:
+        events = await store.read_events("t1", after=0, limit=10)
+        assert [(event.seq, event.json) for event in events] == [
+            (1, b'{"x":1}'),
+            (2, b'{"x":2}'),
+            (3, b'{"x":3}'),
+        ]
+        assert len(await store.read_entries("t2", until=1)) == 1
+    finally:
+        await store.close()
 
 
 async def test_a_refused_store_does_not_keep_the_lock(diary: Path) -> None:
@@ -343,6 +373,14 @@ async def test_entries_committed_together_are_one_row(store: SQLiteTaskStore, pa
     assert set(outcomes) == {None}
     assert number(path, "SELECT count(*) FROM events") == 1
     assert number(path, "SELECT count FROM events") == 100
+
+
+async def test_the_log_of_a_small_task_takes_no_page_of_its_own(
+    store: SQLiteTaskStore, path: Path
+) -> None:
+    tasks = [creation(f"t{n:03}", body=b"x" * 1100) for n in range(100)]
+    assert set(await asyncio.gather(*(outcome(store, task) for task in tasks))) == {None}
+    assert number(path, "PRAGMA page_count") < 100
 
 
 async def test_counters_equal_counted_rows(store: SQLiteTaskStore, path: Path) -> None:

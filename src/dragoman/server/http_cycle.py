@@ -1,0 +1,196 @@
+"""HTTP/1.1 connections by uvicorn, with less work for the common request.
+
+An answer that is there as a whole goes out with one message (``REPLY``) in one write. The time that
+a connection may idle is watched by one timer for as long as it lives, not by a new one after every
+answer. All else is uvicorn's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import unquote
+
+import httptools
+from uvicorn.protocols.http.flow_control import service_unavailable
+from uvicorn.protocols.http.httptools_impl import (
+    HEADER_RE,
+    HEADER_VALUE_RE,
+    STATUS_LINE,
+    HttpToolsProtocol,
+    RequestResponseCycle,
+)
+
+from dragoman.server.exchange import REPLY, Header
+
+if TYPE_CHECKING:
+    from uvicorn._types import ASGI3Application, ASGISendEvent
+    from uvicorn.config import Config
+    from uvicorn.server import ServerState
+
+__all__ = ("Cycle", "CycleProtocol")
+
+
+class Cycle(RequestResponseCycle):
+    """One request and its answer, which the application may give as a whole."""
+
+    async def send(self, message: ASGISendEvent) -> None:
+        """Send a message of ASGI, or a whole answer."""
+        whole = cast("dict[str, Any]", message)
+        if whole["type"] != REPLY:
+            await super().send(message)
+        elif self.access_log or self.response_started:
+            # uvicorn writes the line of the log, or says that there is an answer already.
+            await self._send_in_two(whole["status"], whole["headers"], whole["body"])
+        else:
+            if self.flow.write_paused and not self.disconnected:
+                await self.flow.drain()
+            if not self.disconnected:
+                self._write(whole["status"], whole["headers"], whole["body"])
+
+    def _write(self, status: int, headers: tuple[Header, ...], body: bytes) -> None:
+        """Write the answer and end the cycle, as uvicorn does at the end of a body."""
+        self.transport.write(
+            b"".join(
+                (
+                    _head(status, (*self.default_headers, *headers)),
+                    _length(status, body),
+                    b"\r\n" if self.keep_alive else b"connection: close\r\n\r\n",
+                    b"" if self.scope["method"] == "HEAD" else body,
+                )
+            )
+        )
+        self.response_started = True
+        self.response_complete = True
+        self.waiting_for_100_continue = False
+        self.message_event.set()
+        if not self.keep_alive:
+            self.transport.close()
+        self.on_response()
+
+    async def _send_in_two(self, status: int, headers: tuple[Header, ...], body: bytes) -> None:
+        length = () if status == 304 else ((b"content-length", b"%d" % len(body)),)
+        await super().send(
+            {"type": "http.response.start", "status": status, "headers": (*headers, *length)}
+        )
+        await super().send({"type": "http.response.body", "body": body, "more_body": False})
+
+
+@lru_cache(maxsize=256)
+def _head(status: int, headers: tuple[Header, ...]) -> bytes:
+    """Write the status line and headers; within a second, most answers have the same."""
+    lines = [STATUS_LINE[status]]
+    for name, value in headers:
+        if HEADER_RE.search(name) or HEADER_VALUE_RE.search(value):
+            raise RuntimeError(f"Invalid HTTP header: {name!r}")
+        lines += (name, b": ", value, b"\r\n")
+    return b"".join(lines)
+
+
+def _length(status: int, body: bytes) -> bytes:
+    # RFC 9110, 8.6: a 304 would have to tell the length of what it leaves out.
+    return b"" if status == 304 else b"content-length: %d\r\n" % len(body)
+
+
+class CycleProtocol(HttpToolsProtocol):
+    """A connection whose requests are ``Cycle``."""
+
+    def __init__(
+        self,
+        config: Config,
+        server_state: ServerState,
+        app_state: dict[str, Any],
+        _loop: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
+        super().__init__(config, server_state, app_state, _loop)
+        # When the last answer went out, while no request has begun since then.
+        self._idle_since: float | None = None
+
+    # --- a request ------------------------------------------------------------------------------
+
+    def on_headers_complete(self) -> None:
+        """Start the application, or let it wait for the answer to the request before."""
+        # Until the first request there is no cycle, and without a connection no parser.
+        parser = cast("httptools.HttpRequestParser", self.parser)
+        before = cast("RequestResponseCycle | None", self.cycle)
+        scope = self.scope
+        scope["method"] = parser.get_method().decode("ascii")
+        if parser.should_upgrade() and self._should_upgrade():
+            return
+        version = parser.get_http_version()
+        if version != "1.1":
+            scope["http_version"] = version
+        url = httptools.parse_url(self.url)
+        path = url.path.decode("ascii")
+        scope["path"] = self.root_path + (unquote(path) if "%" in path else path)
+        scope["raw_path"] = self.root_path.encode("ascii") + url.path
+        scope["query_string"] = url.query or b""
+        app = self._app()
+        self.cycle = cycle = Cycle(
+            scope=scope,
+            transport=self.transport,
+            flow=self.flow,
+            logger=self.logger,
+            access_logger=self.access_logger,
+            access_log=self.access_log,
+            default_headers=self.server_state.default_headers,
+            message_event=asyncio.Event(),
+            expect_100_continue=self.expect_100_continue,
+            keep_alive=version != "1.0" and parser.should_keep_alive(),
+            on_response=self.on_response_complete,
+        )
+        if before is None or before.response_complete:
+            self._start_asgi_task(cycle, app)
+        else:
+            # Pipelined: one answer at a time, in the order of the requests.
+            self.flow.pause_reading()
+            self.pipeline.appendleft((cycle, app))
+
+    def _app(self) -> ASGI3Application:
+        limit = self.limit_concurrency
+        if limit is None or max(len(self.connections), len(self.tasks)) < limit:
+            return cast("ASGI3Application", self.app)  # pyright: ignore[reportUnknownMemberType] - uvicorn does not say
+        self.logger.warning("Exceeded concurrency limit.")
+        return service_unavailable
+
+    def on_response_complete(self) -> None:
+        """Go on with the next request, or begin to idle."""
+        self.server_state.total_requests += 1
+        if self.transport.is_closing():
+            return
+        self.flow.resume_reading()
+        if self.pipeline:
+            self._start_asgi_task(*self.pipeline.pop())
+            return
+        self._idle_since = self.loop.time()
+        if self.timeout_keep_alive_task is None:
+            self._watch(self.timeout_keep_alive)
+
+    # --- idling ---------------------------------------------------------------------------------
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Stop watching."""
+        super().connection_lost(exc)
+        if self.timeout_keep_alive_task is not None:
+            self.timeout_keep_alive_task.cancel()
+
+    def timeout_keep_alive_handler(self) -> None:
+        """Close the connection if it has idled for its time; else look again when it may have."""
+        self.timeout_keep_alive_task = None
+        if self._idle_since is None:
+            return  # The next answer starts the watch again.
+        left = self._idle_since + self.timeout_keep_alive - self.loop.time()
+        if left > 0:
+            self._watch(left)
+        else:
+            super().timeout_keep_alive_handler()
+
+    def _watch(self, seconds: float) -> None:
+        self.timeout_keep_alive_task = self.loop.call_later(
+            seconds, self.timeout_keep_alive_handler
+        )
+
+    def _unset_keepalive_if_required(self) -> None:
+        """Note that there is something to read; uvicorn would stop its timer here."""
+        self._idle_since = None

@@ -1,0 +1,412 @@
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine, MutableMapping
+from typing import Any, cast
+
+import pytest
+import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.server import ServerState
+
+from dragoman.server.exchange import REPLY, ASGIApp, Receive, Scope, Send
+from dragoman.server.http_cycle import CycleProtocol
+
+DATE = b"Mon, 16 Nov 2026 01:51:16 GMT"
+GET = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+# How long uvicorn lets a connection idle.
+KEEP_ALIVE_SECONDS = 5.0
+
+
+class FakeTransport(asyncio.Transport):
+    """A connection that keeps each write, and knows whether it was closed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.writes: list[bytes] = []
+        self.is_paused = False
+        self.is_closed = False
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        return {"peername": ("127.0.0.1", 5000), "sockname": ("127.0.0.1", 80)}.get(name, default)
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        self.writes.append(bytes(data))
+
+    def is_closing(self) -> bool:
+        return self.is_closed
+
+    def close(self) -> None:
+        self.is_closed = True
+
+    def pause_reading(self) -> None:
+        self.is_paused = True
+
+    def resume_reading(self) -> None:
+        self.is_paused = False
+
+
+class FakeTimer:
+    """A timer that says whether it was canceled."""
+
+    def __init__(self, at: float, callback: Callable[[], None]) -> None:
+        self.at = at
+        self.callback = callback
+        self.is_canceled = False
+
+    def cancel(self) -> None:
+        self.is_canceled = True
+
+
+class FakeLoop:
+    """What a protocol needs of its loop, with a time that is set by hand."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+        self.timers: list[FakeTimer] = []
+
+    def time(self) -> float:
+        return self.now
+
+    def call_later(self, delay: float, callback: Callable[[], None]) -> FakeTimer:
+        self.timers.append(FakeTimer(self.now + delay, callback))
+        return self.timers[-1]
+
+    def create_task(self, work: Coroutine[object, object, None]) -> asyncio.Task[None]:
+        return asyncio.get_running_loop().create_task(work)
+
+    def pass_time(self, seconds: float) -> None:
+        """Let time pass, and run the timers that are due."""
+        self.now += seconds
+        due = [timer for timer in self.timers if timer.at <= self.now]
+        self.timers = [timer for timer in self.timers if timer.at > self.now]
+        for timer in due:
+            if not timer.is_canceled:
+                timer.callback()
+
+
+class Connection:
+    """A connection to an app, made of bytes."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        protocol: type[HttpToolsProtocol] = CycleProtocol,
+        *,
+        access_log: bool = False,
+        root_path: str = "",
+        limit_concurrency: int | None = None,
+    ) -> None:
+        config = uvicorn.Config(
+            app,  # type: ignore[arg-type] - any ASGI app will do
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            access_log=access_log,
+            root_path=root_path,
+            limit_concurrency=limit_concurrency,
+        )
+        self.transport = FakeTransport()
+        self.loop = FakeLoop()
+        self._state = ServerState()
+        self._state.default_headers = [(b"date", DATE)]
+        loop = cast("asyncio.AbstractEventLoop", self.loop)
+        self.protocol = protocol(config, self._state, {}, loop)
+        self.protocol.connection_made(self.transport)
+
+    async def request(self, data: bytes = GET) -> bytes:
+        """Send bytes, wait until all is answered that can be, and return what was written."""
+        before = len(self.transport.writes)
+        self.protocol.data_received(data)
+        while self._state.tasks:
+            await asyncio.gather(*self._state.tasks)
+        return b"".join(self.transport.writes[before:])
+
+
+def whole(status: int = 200, body: bytes = b"{}", *headers: tuple[bytes, bytes]) -> dict[str, Any]:
+    return {"type": REPLY, "status": status, "headers": headers, "body": body}
+
+
+def answering(*messages: MutableMapping[str, Any]) -> ASGIApp:
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        del scope, receive
+        for message in messages:
+            await send(message)
+
+    return app
+
+
+def asking(method: bytes, *headers: bytes, version: bytes = b"1.1") -> bytes:
+    lines = (method + b" / HTTP/" + version, b"Host: localhost", *headers)
+    return b"".join(line + b"\r\n" for line in (*lines, b""))
+
+
+# --- a whole answer -----------------------------------------------------------------------------
+
+
+async def test_a_whole_answer_is_one_write() -> None:
+    connection = Connection(answering(whole(200, b"[1]", (b"content-type", b"application/json"))))
+    await connection.request()
+    assert connection.transport.writes == [
+        b"HTTP/1.1 200 OK\r\n"
+        b"date: Mon, 16 Nov 2026 01:51:16 GMT\r\n"
+        b"content-type: application/json\r\n"
+        b"content-length: 3\r\n"
+        b"\r\n"
+        b"[1]"
+    ]
+    assert not connection.transport.is_closed
+
+
+async def test_the_answer_to_head_tells_a_length_and_has_no_body() -> None:
+    written = await Connection(answering(whole(200, b"[1]"))).request(asking(b"HEAD"))
+    assert written.endswith(b"content-length: 3\r\n\r\n")
+
+
+async def test_not_modified_tells_no_length() -> None:
+    written = await Connection(answering(whole(304, b""))).request()
+    assert written.startswith(b"HTTP/1.1 304 Not Modified\r\n")
+    assert b"content-length" not in written
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        asking(b"GET", b"Connection: close"),
+        # HTTP/1.0 closes after each answer.
+        asking(b"GET", version=b"1.0"),
+    ],
+)
+async def test_a_connection_that_is_not_kept_is_closed_after_the_answer(request_: bytes) -> None:
+    connection = Connection(answering(whole()))
+    written = await connection.request(request_)
+    assert b"\r\nconnection: close\r\n" in written
+    assert written.endswith(b"\r\n\r\n{}")
+    assert connection.transport.is_closed
+
+
+async def test_a_connection_is_closed_after_the_answer_when_the_server_stops() -> None:
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        del scope, receive
+        connection.protocol.shutdown()
+        await send(whole())
+
+    connection = Connection(app)
+    assert b"\r\nconnection: close\r\n" in await connection.request()
+    assert connection.transport.is_closed
+
+
+async def test_who_is_gone_gets_no_answer() -> None:
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        del scope, receive
+        connection.protocol.connection_lost(None)
+        await send(whole())
+
+    connection = Connection(app)
+    assert await connection.request() == b""
+
+
+async def test_an_answer_waits_while_the_peer_takes_nothing() -> None:
+    connection = Connection(answering(whole()))
+    connection.protocol.pause_writing()
+    connection.protocol.data_received(GET)
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert connection.transport.writes == []
+    connection.protocol.resume_writing()
+    assert (await connection.request(b"")).endswith(b"\r\n\r\n{}")
+
+
+async def test_who_goes_while_an_answer_waits_gets_none() -> None:
+    connection = Connection(answering(whole()))
+    connection.protocol.pause_writing()
+    connection.protocol.data_received(GET)
+    await asyncio.sleep(0)
+    connection.protocol.connection_lost(ConnectionResetError())
+    await asyncio.sleep(0)
+    assert connection.transport.writes == []
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [
+        (whole(), whole()),
+        ({"type": "http.response.start", "status": 200, "headers": []}, whole()),
+        (whole(), {"type": "http.response.body", "body": b"more"}),
+    ],
+)
+async def test_there_is_one_answer(
+    messages: tuple[MutableMapping[str, Any], ...], caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.ERROR, "uvicorn.error"):
+        written = await Connection(answering(*messages)).request()
+    assert written.count(b"HTTP/1.1 200 OK") == 1
+    assert "Exception in ASGI application" in caplog.text
+
+
+@pytest.mark.parametrize("header", [(b"a b", b"c"), (b"a", b"b\r\nc: d")])
+async def test_a_header_that_would_break_the_answer_is_refused(
+    header: tuple[bytes, bytes], caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.ERROR, "uvicorn.error"):
+        written = await Connection(answering(whole(200, b"{}", header))).request()
+    assert written.startswith(b"HTTP/1.1 500 ")
+    assert "Invalid HTTP header" in caplog.text
+
+
+async def test_the_access_log_knows_whole_answers(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, "uvicorn.access"):
+        connection = Connection(answering(whole(201, b"[1]")), access_log=True)
+        written = await connection.request()
+    assert [record.getMessage() for record in caplog.records] == [
+        '127.0.0.1:5000 - "GET / HTTP/1.1" 201'
+    ]
+    assert written.startswith(b"HTTP/1.1 201 Created\r\n")
+    assert written.endswith(b"content-length: 3\r\n\r\n[1]")
+
+
+# --- requests -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        GET,
+        asking(b"POST", b"Content-Length: 0", b"X-Two: 1", b"x-two: 2"),
+        asking(b"GET", version=b"1.0"),
+        b"GET /a%20b/%C3%A9?q=%20&r HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    ],
+)
+async def test_the_scope_is_that_of_uvicorn(request_: bytes) -> None:
+    scopes: list[Scope] = []
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        del receive
+        scopes.append(scope)
+        await send({"type": "http.response.start", "status": 204, "headers": []})
+        await send({"type": "http.response.body", "body": b""})
+
+    for protocol in (HttpToolsProtocol, CycleProtocol):
+        await Connection(app, protocol, root_path="/mount").request(request_)
+    assert scopes[0] == scopes[1]
+    assert scopes[0] is not scopes[1]
+
+
+async def test_pipelined_requests_are_answered_one_by_one_in_order() -> None:
+    running: list[str] = []
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        del receive
+        running.append(scope["path"])
+        assert len(running) == 1
+        await asyncio.sleep(0)
+        running.clear()
+        await send(whole(200, scope["path"].encode()))
+
+    connection = Connection(app)
+    pipelined = b"".join(GET.replace(b" / ", b" /%d " % number) for number in range(3))
+    await connection.request(pipelined)
+    assert [write.rpartition(b"\r\n")[2] for write in connection.transport.writes] == [
+        b"/0",
+        b"/1",
+        b"/2",
+    ]
+    assert not connection.transport.is_paused
+
+
+async def test_a_body_is_read_as_ever() -> None:
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        del scope
+        message = await receive()
+        body = message["body"]
+        while message["more_body"]:
+            message = await receive()
+            body += message["body"]
+        await send(whole(200, body))
+        assert await receive() == {"type": "http.disconnect"}
+
+    connection = Connection(app)
+    head = asking(b"POST", b"Content-Length: 6", b"Expect: 100-continue")
+    connection.protocol.data_received(head + b"abc")
+    await asyncio.sleep(0)
+    written = await connection.request(b"def")
+    assert connection.transport.writes[0] == b"HTTP/1.1 100 Continue\r\n\r\n"
+    assert written.endswith(b"\r\n\r\nabcdef")
+
+
+async def test_a_stream_is_sent_as_ever() -> None:
+    connection = Connection(
+        answering(
+            {"type": "http.response.start", "status": 200, "headers": []},
+            {"type": "http.response.body", "body": b"one", "more_body": True},
+            {"type": "http.response.body", "body": b""},
+        )
+    )
+    written = await connection.request()
+    assert written.endswith(b"\r\n\r\n3\r\none\r\n0\r\n\r\n")
+
+
+async def test_too_many_connections_are_refused() -> None:
+    connection = Connection(answering(whole()), limit_concurrency=1)
+    assert (await connection.request()).startswith(b"HTTP/1.1 503 ")
+    roomy = Connection(answering(whole()), limit_concurrency=2)
+    assert (await roomy.request()).startswith(b"HTTP/1.1 200 ")
+
+
+# --- idling -------------------------------------------------------------------------------------
+
+
+async def test_a_connection_that_idles_for_its_time_is_closed() -> None:
+    connection = Connection(answering(whole()))
+    await connection.request()
+    connection.loop.pass_time(KEEP_ALIVE_SECONDS - 0.1)
+    assert not connection.transport.is_closed
+    connection.loop.pass_time(0.2)
+    assert connection.transport.is_closed
+
+
+async def test_the_time_counts_from_the_last_answer() -> None:
+    connection = Connection(answering(whole()))
+    await connection.request()
+    connection.loop.pass_time(KEEP_ALIVE_SECONDS - 1)
+    await connection.request()
+    connection.loop.pass_time(KEEP_ALIVE_SECONDS - 1)
+    assert not connection.transport.is_closed
+    connection.loop.pass_time(1)
+    assert connection.transport.is_closed
+
+
+async def test_one_timer_watches_over_many_answers() -> None:
+    connection = Connection(answering(whole()))
+    for _ in range(10):
+        await connection.request()
+    assert len(connection.loop.timers) == 1
+
+
+async def test_a_connection_in_use_is_not_closed() -> None:
+    release = asyncio.Event()
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        del receive
+        if scope["method"] == "POST":
+            await release.wait()
+        await send(whole())
+
+    connection = Connection(app)
+    await connection.request()
+    connection.protocol.data_received(asking(b"POST", b"Content-Length: 0"))
+    await asyncio.sleep(0)
+    connection.loop.pass_time(10 * KEEP_ALIVE_SECONDS)
+    assert not connection.transport.is_closed
+    release.set()
+    await connection.request(b"")
+    assert len(connection.transport.writes) == 2
+    connection.loop.pass_time(KEEP_ALIVE_SECONDS)
+    assert connection.transport.is_closed
+
+
+async def test_nobody_watches_over_a_connection_that_is_lost() -> None:
+    connection = Connection(answering(whole()))
+    await connection.request()
+    connection.protocol.connection_lost(ConnectionResetError())
+    assert [timer.is_canceled for timer in connection.loop.timers] == [True]
