@@ -153,6 +153,15 @@ class RpcDialect(Dialect, Protocol):
         """Return the method name of an operation, None if this version has none."""
         ...
 
+    def encode_notification(self, event: EventDocument, task: TaskDocument) -> bytes:
+        """Write what a webhook that was registered in this form is told.
+
+        Args:
+            event: what has happened.
+            task: the task since then.
+        """
+        ...
+
     def encode_error(self, problem: A2AError) -> bytes:
         """Write the ``error`` member of a response."""
         ...

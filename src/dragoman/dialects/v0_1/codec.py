@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from dragoman.dialects.base import FrameWriter, Received, Result, RpcDialect
     from dragoman.errors import A2AError
+    from dragoman.model.documents import EventDocument
     from dragoman.model.events import StreamResponse
     from dragoman.model.operations import Request
 
@@ -106,6 +107,12 @@ class V0_1:  # noqa: N801 - the name of the version
     def frame_writer(self) -> FrameWriter:
         """Return what writes the events of one stream."""
         return Frames(self._writer)
+
+    def encode_notification(self, event: EventDocument, task: TaskDocument) -> bytes:
+        """Write what a webhook is told: the whole task, and that it is news of it (5.11)."""
+        del event
+        written = self._writer.task(task.task())
+        return _encode({**written, "taskId": written["id"], "eventType": "taskUpdate"})
 
     def encode_error(self, problem: A2AError) -> bytes:
         """Write the ``error`` member of a response; the task is called what the peer calls it."""

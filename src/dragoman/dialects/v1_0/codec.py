@@ -127,6 +127,11 @@ class V1_0:  # noqa: N801 - the name of the version
         """Return what writes the events of a stream: the bytes are ready."""
         return _FRAMES
 
+    def encode_notification(self, event: EventDocument, task: TaskDocument) -> bytes:
+        """Write what a webhook is told: the event, as a stream has it."""
+        del task
+        return event.json
+
     def encode_error(self, problem: A2AError) -> bytes:
         """Write the ``error`` member of a JSON-RPC response."""
         return errors.encode_error(problem)

@@ -23,7 +23,7 @@ from dragoman.errors import (
     UnsupportedOperationError,
     VersionNotSupportedError,
 )
-from dragoman.model.documents import TaskDocument
+from dragoman.model.documents import EventDocument, TaskDocument
 from dragoman.model.operations import Empty, Operation
 from dragoman.model.tasks import Task, TaskState, TaskStatus
 from tests.strategies import json_objects
@@ -138,3 +138,13 @@ def test_codes_are_read_as_0_1_means_them(code: int, kind: type[A2AError]) -> No
 @given(json_objects)
 def test_an_error_comes_of_anything(found: dict[str, object]) -> None:
     assert isinstance(V0_1_DIALECT.decode_error(found), A2AError)
+
+
+def test_a_webhook_is_told_the_task_under_the_id_of_its_client() -> None:
+    event = EventDocument(2, b'{"statusUpdate":{}}')
+    assert msgspec.json.decode(V0_1("mine").encode_notification(event, TASK)) == {
+        "id": "mine",
+        "taskId": "mine",
+        "eventType": "taskUpdate",
+        "status": {"state": "working"},
+    }

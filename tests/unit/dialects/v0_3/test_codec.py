@@ -225,3 +225,11 @@ def test_http_errors_are_those_of_0_3() -> None:
     status, body = V0_3_DIALECT.encode_http_error(TaskNotFoundError("t"))
     assert status == 404
     assert type(V0_3_DIALECT.decode_http_error(status, body)) is TaskNotFoundError
+
+
+def test_a_webhook_is_told_the_whole_task() -> None:
+    event = EventDocument(2, b'{"statusUpdate":{}}')
+    task = TaskDocument.of(TASK)
+    told = V0_3_DIALECT.encode_notification(event, task)
+    assert told == V0_3_DIALECT.encode_result(Operation.GET_TASK, task)
+    assert msgspec.json.decode(told)["kind"] == "task"

@@ -366,3 +366,8 @@ def test_an_event_is_sent_as_it_is_stored() -> None:
     writer = V1_0_DIALECT.frame_writer()
     assert writer.write(event) == (event.json,)
     assert not writer.has_ended
+
+
+def test_a_webhook_is_told_the_event() -> None:
+    event = EventDocument(3, b'{"statusUpdate":{}}')
+    assert V1_0_DIALECT.encode_notification(event, TaskDocument.of(TASK)) is event.json
