@@ -1,6 +1,6 @@
 """Compare Dragoman with the reference SDK and with bare ASGI on this machine.
 
-python -m benches            everything, about ten minutes
+python -m benches            everything, about twelve minutes
 python -m benches --quick    the headline ratios, about two minutes; exits 1 under a floor
 """
 
@@ -100,10 +100,13 @@ async def _run(
     return samples
 
 
-def _versions(sdk_python: Path) -> report.Versions:
-    ours = ("dragoman", "uvicorn", "httptools", "uvloop", "msgspec")
-    theirs = ("a2a-sdk", "uvicorn", "httptools", "uvloop", "protobuf")
-    return {"dragoman": versions(sys.executable, ours), "a2a-sdk": versions(sdk_python, theirs)}
+def _versions(sdk_python: str, *, has_grpc: bool) -> report.Versions:
+    shared = ("uvicorn", "httptools", "uvloop", *(["grpcio"] if has_grpc else []))
+    environment = prepare_sdk(sdk_python, "grpc" if has_grpc else "memory")
+    return {
+        "dragoman": versions(sys.executable, ("dragoman", *shared, "msgspec")),
+        "a2a-sdk": versions(environment, ("a2a-sdk", *shared, "protobuf")),
+    }
 
 
 def _write(
@@ -140,8 +143,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         for spec in {lane.spec for scenario in scenarios for lane in scenario.lanes}:
             if spec.side == "sdk":
-                prepare_sdk(options.sdk_python, spec.store)
-        found_versions = _versions(prepare_sdk(options.sdk_python, "memory"))
+                prepare_sdk(options.sdk_python, spec.environment)
+        has_grpc = any(lane.spec.is_grpc for scenario in scenarios for lane in scenario.lanes)
+        found_versions = _versions(options.sdk_python, has_grpc=has_grpc)
     except ServerError as error:
         _say(str(error))
         return 2

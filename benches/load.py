@@ -9,6 +9,7 @@ deeper checks run on the kept bytes after the clock has stopped.
 import asyncio
 import re
 import time
+from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -16,9 +17,12 @@ from itertools import accumulate
 from typing import cast
 
 __all__ = (
+    "CALL_TIMEOUT_SECONDS",
     "HOST",
+    "Caller",
     "Check",
     "CheckError",
+    "Loop",
     "Reader",
     "Request",
     "Run",
@@ -146,7 +150,7 @@ def percentile(values: Sequence[float], fraction: float) -> float:
     return ordered[min(len(ordered) - 1, int(len(ordered) * fraction))]
 
 
-class _Loop:
+class Loop:
     """The state the connections of one closed loop share."""
 
     def __init__(
@@ -164,6 +168,7 @@ class _Loop:
         self.limit = limit
         self.keep_bodies = keep_bodies
         self.issued = 0
+        # Requests that are kept in flight, each followed by the next.
         self.open = 0
         self.latencies: list[int] = []
         self.bodies: list[bytes] = []
@@ -178,7 +183,7 @@ class _Loop:
         return self.issued - 1
 
     def close_one(self, now_ns: int) -> None:
-        """Count a connection out; the last one ends the loop."""
+        """Count one in flight out; the last one ends the loop."""
         self.open -= 1
         if not self.open and not self.done.done():
             self.finished_ns = now_ns
@@ -190,10 +195,22 @@ class _Loop:
             self.done.set_exception(error)
 
 
-class _Caller(asyncio.Protocol):
-    """One keep-alive connection of a closed loop."""
+class Caller(asyncio.Protocol, ABC):
+    """A connection of a closed loop."""
 
-    def __init__(self, loop: _Loop) -> None:
+    @abstractmethod
+    def start(self) -> None:
+        """Send what is to be in flight; from then on every answer is followed by a request."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Drop the connection."""
+
+
+class _HttpCaller(Caller):
+    """One keep-alive connection, one request in flight."""
+
+    def __init__(self, loop: Loop) -> None:
         self._loop = loop
         self._buffer = b""
         self._index = -1
@@ -264,18 +281,20 @@ async def closed_loop(
     seconds: float,
     limit: int = 1_000_000,
     keep_bodies: bool = False,
+    caller_of: Callable[[Loop], Caller] = _HttpCaller,
 ) -> Run:
-    """Keep `connections` requests in flight for `seconds` or until `limit`, whichever is first.
+    """Keep every one of `connections` busy for `seconds` or until `limit`, whichever is first.
 
     `request(n)` gives the bytes of the n-th request and `check(n, answer)` judges its answer; the
     first bad answer ends the loop with `CheckError`. The last answers are waited for and counted.
+    `caller_of` makes a connection's protocol; without it that is HTTP/1.1, one request at a time.
     """
     running = asyncio.get_running_loop()
-    state = _Loop(request, check, deadline_ns=0, limit=limit, keep_bodies=keep_bodies)
-    callers: list[_Caller] = []
+    state = Loop(request, check, deadline_ns=0, limit=limit, keep_bodies=keep_bodies)
+    callers: list[Caller] = []
     try:
         for _ in range(connections):
-            _, caller = await running.create_connection(lambda: _Caller(state), HOST, port)
+            _, caller = await running.create_connection(lambda: caller_of(state), HOST, port)
             callers.append(caller)
         started_ns = time.perf_counter_ns()
         state.deadline_ns = started_ns + int(seconds * 1e9)

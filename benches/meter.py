@@ -14,6 +14,7 @@ __all__ = ("LOAD_SHARE_LIMIT", "Meter", "Outcome")
 LOAD_SHARE_LIMIT = 0.60
 
 # The kernel's clocks tick every 10 ms: anything shorter than this has no CPU readings.
+TICK_SECONDS = 0.01
 SHORT_SECONDS = 0.2
 
 # About ten milliseconds of plain interpreter work.
@@ -68,6 +69,10 @@ class Meter:
         gc.enable()
         if error is None:
             self.server_cpu_seconds = self.server.cpu_seconds() - server_cpu
+
+    def per_cpu_second(self, ops: int) -> float:
+        """Return how many of the operations the server did in a second of its CPU time."""
+        return ops / max(self.server_cpu_seconds, TICK_SECONDS)
 
     def outcome(self, ops: int, **values: float) -> Outcome:
         """Close the sample: spin for calibration and put everything together."""

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from xml.sax.saxutils import escape
 
+from benches.metrics.table import Row
 from benches.rounds import Finding, Sample
 
 __all__ = ("chart", "drift", "table", "version_lines", "write_json_lines")
@@ -44,10 +45,18 @@ def _times(value: float | None) -> str:
     return "-" if value is None else f"{_number(value)}x"
 
 
+def _wanted(row: Row) -> str:
+    if row.of_limit is None:
+        return "-"
+    return f"{'>= ' if row.is_share_floor else ''}{row.of_limit:.2f}"
+
+
 def _cells(found: Finding) -> tuple[str, ...]:
     row = found.row
     ours = found.cpu_us.get(row.ours, 0.0)
-    theirs = found.cpu_us.get(row.theirs, 0.0) if row.theirs else 0.0
+    # What a row without another side is held against is its limit.
+    other = row.theirs or row.limit
+    theirs = found.cpu_us.get(other, 0.0) if other else 0.0
     cpu = f"{_number(ours)} : {_number(theirs)}" if theirs else _number(ours)
     floor = f"<= {_number(row.at_most)}" if row.at_most is not None else _times(row.floor)
     return (
@@ -61,7 +70,7 @@ def _cells(found: Finding) -> tuple[str, ...]:
         floor,
         _times(row.goal),
         "-" if found.of_limit is None else f"{found.of_limit:.2f}",
-        "-" if row.of_limit is None else f"{row.of_limit:.2f}",
+        _wanted(row),
         cpu if ours else "-",
         _times(theirs / ours if ours and theirs else None),
         found.verdict,
@@ -124,6 +133,8 @@ def write_json_lines(
             "floor": found.row.floor,
             "goal": found.row.goal,
             "at_most": found.row.at_most,
+            "wanted": found.row.of_limit,
+            "is_share_floor": found.row.is_share_floor,
             "cpu_us_per_op": found.cpu_us,
             "verdict": found.verdict,
             "notes": found.notes,

@@ -60,11 +60,16 @@ class Finding:
     @property
     def is_under(self) -> bool:
         """Whether a floor is missed, or could not be shown to be met."""
-        if self.row.at_most is not None:
-            return self.ours is None or self.ours > self.row.at_most
-        if self.row.floor is not None:
-            return self.ratio is None or self.ratio < self.row.floor
-        return False
+        row = self.row
+        if row.at_most is not None:
+            return self.ours is None or self.ours > row.at_most
+        is_ratio_under = row.floor is not None and (self.ratio or 0) < row.floor
+        return is_ratio_under or (row.is_share_floor and not self._has_share)
+
+    @property
+    def _has_share(self) -> bool:
+        """Whether we get the share of the limit that is wanted."""
+        return self.row.of_limit is None or (self.of_limit or 0) >= self.row.of_limit
 
     @property
     def verdict(self) -> str:
@@ -78,8 +83,7 @@ class Finding:
             return "goal" if self.ratio is not None and self.ratio >= row.goal else "floor"
         if row.at_most is not None:
             return "ok"
-        is_met = row.of_limit is None or (self.of_limit or 0) >= row.of_limit
-        return "ok" if is_met else "below"
+        return "ok" if self._has_share else "below"
 
 
 async def run_scenario(
@@ -87,7 +91,7 @@ async def run_scenario(
 ) -> list[Sample]:
     """Run all rounds of one scenario, and once more if its rows scatter too much."""
     lanes = [lane for lane in scenario.lanes if lane.spec.side in fleet.sides]
-    rounds = min(rounds, scenario.max_rounds)
+    rounds = max(scenario.min_rounds, min(rounds, scenario.max_rounds))
     taken: list[Sample] = []
     if not lanes:
         return taken

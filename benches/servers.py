@@ -18,6 +18,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from benches.load import HOST, CheckError, call
+from benches.load_grpc import call_grpc
+from benches.wire_grpc import LIST_TASKS, list_tasks
 
 __all__ = (
     "ROOT",
@@ -39,10 +41,10 @@ WORK = ROOT / ".bench"
 AGENTS = Path(__file__).resolve().parent / "agents"
 
 SDK_VERSION = "1.3.0"
-# The SDK imports SQLAlchemy whenever it is installed, which costs start time and memory. Each
-# store therefore has an environment of its own, so that the in-memory server is as light as it
-# can be.
-SDK_EXTRAS = {"memory": "http-server", "sqlite": "http-server,sqlite"}
+# The SDK imports SQLAlchemy and gRPC whenever they are installed, which costs start time and
+# memory. Each kind of server therefore has an environment of its own, so that the in-memory one is
+# as light as it can be.
+SDK_EXTRAS = {"memory": "http-server", "sqlite": "http-server,sqlite", "grpc": "http-server,grpc"}
 SERVER_PACKAGES = ("uvicorn", "httptools", "uvloop<0.23")
 
 # The SDK builds its 100,000 preloaded tasks before it listens; everything else is up in a second.
@@ -65,17 +67,23 @@ class ServerError(Exception):
 
 @dataclass(frozen=True)
 class Spec:
-    """Which server: whose, on which store, holding how many tasks."""
+    """Which server: whose, on which store, holding how many tasks, speaking gRPC alone or not."""
 
     side: Side
     store: str = "memory"
     stored: int = 0
+    is_grpc: bool = False
 
     @property
     def name(self) -> str:
         """A short name for logs and results."""
         stored = f"-{self.stored}" if self.stored else ""
-        return f"{self.side}-{self.store}{stored}"
+        return f"{self.side}-{'grpc' if self.is_grpc else self.store}{stored}"
+
+    @property
+    def environment(self) -> str:
+        """Which of the SDK's environments it needs."""
+        return "grpc" if self.is_grpc else self.store
 
 
 @dataclass
@@ -156,10 +164,12 @@ class Fleet:
         store = "memory:" if spec.store == "memory" else self._database(spec)
         arguments = ["--port", str(port), "--store", store]
         if spec.side == "bare":
-            return [sys.executable, str(AGENTS / "bare.py"), *arguments]
+            script = "bare_grpc.py" if spec.is_grpc else "bare.py"
+            return [sys.executable, str(AGENTS / script), *arguments]
         if spec.side == "sdk":
             script = str(AGENTS / "sdk.py")
-            interpreter = str(prepare_sdk(self.sdk_base, spec.store))
+            interpreter = str(prepare_sdk(self.sdk_base, spec.environment))
+            arguments += ["--grpc"] if spec.is_grpc else []
             return [interpreter, script, *arguments, "--preload", str(spec.stored)]
         program = str(Path(sys.executable).with_name("dragoman"))
         agent = str(AGENTS / "subject.py")
@@ -194,18 +204,26 @@ def _last_words(log: Path) -> str:
     return log.read_text(errors="replace")
 
 
-async def _wait_until_up(server: Server, log: Path) -> None:
-    """Return once the Agent Card is served."""
+async def _ask(server: Server) -> None:
+    """Ask for the Agent Card, or for tasks where nothing but gRPC is served."""
+    if server.spec.is_grpc:
+        await call_grpc(server.port, LIST_TASKS, "1.0", list_tasks())
+        return
     request = (
         b"GET /.well-known/agent-card.json HTTP/1.1\r\n"
         b"Host: 127.0.0.1:%d\r\nA2A-Version: 1.0\r\n\r\n" % server.port
     )
+    await call(server.port, request)
+
+
+async def _wait_until_up(server: Server, log: Path) -> None:
+    """Return once the first request is answered."""
     deadline = time.perf_counter() + START_TIMEOUT_SECONDS
     while time.perf_counter() < deadline:
         if server.process.poll() is not None:
             break
         with contextlib.suppress(OSError, CheckError):
-            await call(server.port, request)
+            await _ask(server)
             return
         await asyncio.sleep(POLL_SECONDS)
     raise ServerError(what=f"{server.spec.name} did not start", output=_last_words(log))
@@ -257,10 +275,10 @@ def spin_on_server_core(spin_rounds: int) -> int:
     return elapsed
 
 
-def prepare_sdk(python: str, store: str) -> Path:
-    """Return the interpreter of the SDK's environment for a store, making it on first use."""
+def prepare_sdk(python: str, environment: str) -> Path:
+    """Return the interpreter of one of the SDK's environments, making it on first use."""
     version = _output([python, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"])
-    folder = WORK / f"sdk-{SDK_VERSION}-{store}-py{version}"
+    folder = WORK / f"sdk-{SDK_VERSION}-{environment}-py{version}"
     interpreter = folder / "bin" / "python"
     ready = folder / "ready"
     if ready.exists():
@@ -269,7 +287,7 @@ def prepare_sdk(python: str, store: str) -> Path:
     (WORK / ".gitignore").write_text("*\n")
     shutil.rmtree(folder, ignore_errors=True)
     _output([python, "-m", "venv", str(folder)])
-    sdk = f"a2a-sdk[{SDK_EXTRAS[store]}]=={SDK_VERSION}"
+    sdk = f"a2a-sdk[{SDK_EXTRAS[environment]}]=={SDK_VERSION}"
     _output([str(interpreter), "-m", "pip", "install", "--quiet", sdk, *SERVER_PACKAGES])
     ready.touch()
     return interpreter

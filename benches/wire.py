@@ -17,9 +17,12 @@ __all__ = (
     "check_task",
     "echo_jsonrpc",
     "echo_rest",
+    "echo_v0_1",
     "echo_v0_3",
+    "echo_v0_3_rest",
     "get_tasks",
     "list_tasks",
+    "numbered",
     "result_of",
     "streams",
     "subscribe",
@@ -41,9 +44,13 @@ def _post(body: bytes, *, path: bytes = b"/", version: bytes = b"1.0") -> bytes:
     return head + body
 
 
-def _rpc(method: str, params: dict[str, object]) -> bytes:
+def _json(value: object) -> bytes:
+    return json.dumps(value, separators=(",", ":")).encode()
+
+
+def _rpc(method: str, params: dict[str, object], *, version: bytes = b"1.0") -> bytes:
     envelope = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
-    return _post(json.dumps(envelope, separators=(",", ":")).encode())
+    return _post(_json(envelope), version=version)
 
 
 def _message(text: str) -> dict[str, object]:
@@ -51,7 +58,7 @@ def _message(text: str) -> dict[str, object]:
     return {"messageId": "m-999999999999", "role": "ROLE_USER", "parts": [{"text": text}]}
 
 
-def _numbered(request: bytes) -> Request:
+def numbered(request: bytes) -> Request:
     """Turn a request with twelve-digit gaps into a function of the request's number."""
     template = request.replace(b"%", b"%%").replace(b"999999999999", b"%012d")
     base = next(_blocks) * _BLOCK
@@ -78,15 +85,23 @@ def _echoed(request: Request, state: bytes) -> Check:
 
 def echo_jsonrpc() -> tuple[Request, Check]:
     """SendMessage of an echo over JSON-RPC."""
-    request = _numbered(_rpc("SendMessage", {"message": _message("echo 999999999999")}))
+    request = numbered(_rpc("SendMessage", {"message": _message("echo 999999999999")}))
     return request, _echoed(request, b"TASK_STATE_COMPLETED")
 
 
 def echo_rest() -> tuple[Request, Check]:
     """SendMessage of an echo over HTTP+JSON."""
-    body = json.dumps({"message": _message("echo 999999999999")}, separators=(",", ":")).encode()
-    request = _numbered(_post(body, path=b"/message:send"))
+    body = _json({"message": _message("echo 999999999999")})
+    request = numbered(_post(body, path=b"/message:send"))
     return request, _echoed(request, b"TASK_STATE_COMPLETED")
+
+
+def echo_v0_1() -> tuple[Request, Check]:
+    """The same send in the words of version 0.1, where the client names the task."""
+    message = {"role": "user", "parts": [{"type": "text", "text": "echo 999999999999"}]}
+    params = {"id": "t-999999999999", "message": message}
+    request = numbered(_rpc("tasks/send", params, version=b"0.1"))
+    return request, _echoed(request, b'"completed"')
 
 
 def echo_v0_3() -> tuple[Request, Check]:
@@ -97,20 +112,26 @@ def echo_v0_3() -> tuple[Request, Check]:
         "role": "user",
         "parts": [{"kind": "text", "text": "echo 999999999999"}],
     }
-    envelope = {
-        "jsonrpc": "2.0",
-        "id": 1,
-        "method": "message/send",
-        "params": {"message": message, "configuration": {"blocking": True}},
-    }
-    body = json.dumps(envelope, separators=(",", ":")).encode()
-    request = _numbered(_post(body, version=b"0.3"))
+    params = {"message": message, "configuration": {"blocking": True}}
+    request = numbered(_rpc("message/send", params, version=b"0.3"))
     return request, _echoed(request, b'"completed"')
+
+
+def echo_v0_3_rest() -> tuple[Request, Check]:
+    """The same send over the HTTP+JSON of version 0.3, as its SDKs write it: ProtoJSON."""
+    message = {
+        "messageId": "m-999999999999",
+        "role": "ROLE_USER",
+        "content": [{"text": "echo 999999999999"}],
+    }
+    body = _json({"message": message, "configuration": {"blocking": True}})
+    request = numbered(_post(body, path=b"/v1/message:send", version=b"0.3"))
+    return request, _echoed(request, b"TASK_STATE_COMPLETED")
 
 
 def streams(text: str) -> Request:
     """SendStreamingMessage of `text`, a new message each time."""
-    return _numbered(_rpc("SendStreamingMessage", {"message": _message(text)}))
+    return numbered(_rpc("SendStreamingMessage", {"message": _message(text)}))
 
 
 def subscribe(task_id: str) -> bytes:

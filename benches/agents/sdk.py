@@ -136,13 +136,30 @@ def _make_card(url: str) -> AgentCard:
     )
 
 
-async def _serve(port: int, store_url: str, preload: int) -> None:
+async def _serve(port: int, store_url: str, preload: int, *, is_grpc: bool) -> None:
     store = _make_store(store_url)
     await _preload(store, preload)
     card = _make_card(f"http://127.0.0.1:{port}/")
     handler = DefaultRequestHandler(
         agent_executor=BenchExecutor(), task_store=store, agent_card=card
     )
+    await (_serve_grpc(port, handler) if is_grpc else _serve_http(port, handler, card))
+
+
+async def _serve_grpc(port: int, handler: DefaultRequestHandler) -> None:
+    # gRPC is absent from the environment of the HTTP server, which must not pay for it.
+    import grpc  # noqa: PLC0415 - see above
+    from a2a.server.request_handlers import GrpcHandler  # noqa: PLC0415 - see above
+    from a2a.types import a2a_pb2_grpc  # noqa: PLC0415 - see above
+
+    server = grpc.aio.server()
+    a2a_pb2_grpc.add_A2AServiceServicer_to_server(GrpcHandler(handler), server)
+    server.add_insecure_port(f"127.0.0.1:{port}")
+    await server.start()
+    await server.wait_for_termination()
+
+
+async def _serve_http(port: int, handler: DefaultRequestHandler, card: AgentCard) -> None:
     routes = [*create_agent_card_routes(card), *create_jsonrpc_routes(handler, "/")]
     config = uvicorn.Config(
         Starlette(routes=routes),
@@ -161,9 +178,10 @@ def main() -> None:
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--store", default="memory:")
     parser.add_argument("--preload", type=int, default=0)
+    parser.add_argument("--grpc", action="store_true", help="serve gRPC instead of HTTP")
     options = parser.parse_args()
     # uvloop's own runner: the preload needs the loop before uvicorn would make it.
-    uvloop.run(_serve(options.port, options.store, options.preload))
+    uvloop.run(_serve(options.port, options.store, options.preload, is_grpc=options.grpc))
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ A sample is bounded in time and in count. Whatever is not as the contract says r
 
 import asyncio
 import statistics
+from collections.abc import Awaitable, Callable
 
 from benches import wire
 from benches.load import (
@@ -24,7 +25,10 @@ from benches.meter import Meter, Outcome
 from benches.servers import Server
 
 __all__ = (
+    "SEND_CONNECTIONS",
+    "SEND_SECONDS",
     "STORED_TASKS",
+    "WARM_REQUESTS",
     "chunks",
     "fan_out",
     "fill",
@@ -36,8 +40,7 @@ __all__ = (
     "paced",
     "send_many",
     "send_one",
-    "send_rest",
-    "send_v0_3",
+    "sends",
     "start_up",
     "stream",
     "warm",
@@ -46,6 +49,8 @@ __all__ = (
 # Sized so that the slowest side answers a few hundred times and the fastest thousands of times.
 SEND_SECONDS = 0.6
 SEND_CONNECTIONS = 32
+# What differs by a tenth is told apart by many short samples, close to each other.
+SHORT_SECONDS = 0.3
 STREAM_CONNECTIONS = 8
 STREAM_CHUNKS = 100
 STREAM_LIMIT = 4_000
@@ -112,13 +117,19 @@ async def fill(server: Server) -> None:
     server.notes["fill_growth_mb"] = (server.rss_kb() - before_kb) / 1024
 
 
-async def _send(server: Server, connections: int, wording: tuple[Request, Check]) -> Outcome:
+async def _send(
+    server: Server,
+    connections: int,
+    wording: tuple[Request, Check],
+    *,
+    seconds: float = SEND_SECONDS,
+) -> Outcome:
     """Send echoes; every one must be finished, answered and afterwards stored."""
     request, check = wording
     before = await _total(server)
     with Meter(server) as meter:
         run = await closed_loop(
-            server.port, request, check, connections=connections, seconds=SEND_SECONDS
+            server.port, request, check, connections=connections, seconds=seconds
         )
     stored = await _total(server) - before
     if stored != run.count:
@@ -126,6 +137,7 @@ async def _send(server: Server, connections: int, wording: tuple[Request, Check]
     return meter.outcome(
         run.count,
         per_second=run.per_second,
+        per_cpu_second=meter.per_cpu_second(run.count),
         p50_ms=run.latency_ms(0.5),
         p99_ms=run.latency_ms(0.99),
         p99_over_p50=run.latency_ms(0.99) / run.latency_ms(0.5),
@@ -143,14 +155,15 @@ async def send_one(server: Server) -> Outcome:
     return await _send(server, 1, wire.echo_jsonrpc())
 
 
-async def send_rest(server: Server) -> Outcome:
-    """SendMessage on 32 connections over HTTP+JSON."""
-    return await _send(server, SEND_CONNECTIONS, wire.echo_rest())
+def sends(
+    wording: Callable[[], tuple[Request, Check]],
+) -> Callable[[Server], Awaitable[Outcome]]:
+    """Return a short sample of SendMessage on 32 connections in the given words."""
 
+    async def sample(server: Server) -> Outcome:
+        return await _send(server, SEND_CONNECTIONS, wording(), seconds=SHORT_SECONDS)
 
-async def send_v0_3(server: Server) -> Outcome:
-    """SendMessage on 32 connections in version 0.3."""
-    return await _send(server, SEND_CONNECTIONS, wire.echo_v0_3())
+    return sample
 
 
 async def get(server: Server) -> Outcome:

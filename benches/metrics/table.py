@@ -8,8 +8,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final
 
+from benches import wire
 from benches.meter import Outcome
-from benches.metrics import samples
+from benches.metrics import samples, samples_grpc
 from benches.servers import Server, Spec
 
 __all__ = ("ROWS", "SCENARIOS", "Lane", "Row", "Scenario")
@@ -40,6 +41,7 @@ class Scenario:
     is_quick: bool = False
     # A fresh server per sample, for what can be measured once per process only.
     is_fresh: bool = False
+    min_rounds: int = 1
     max_rounds: int = 100
 
 
@@ -48,7 +50,8 @@ class Row:
     """One line of the result.
 
     With `theirs`, the verdict is on the ratio; without, `at_most` bounds the value itself.
-    `limit` names a lane that shows how far one could get, `of_limit` the share of it we want.
+    `limit` names a lane that shows how far one could get, `of_limit` the share of it we want, and
+    `is_share_floor` whether less than that is a failure.
     """
 
     key: str
@@ -63,6 +66,7 @@ class Row:
     goal: float | None = None
     limit: str | None = None
     of_limit: float | None = None
+    is_share_floor: bool = False
     at_most: float | None = None
     is_quick: bool = False
 
@@ -71,7 +75,10 @@ class Row:
 OURS, OURS_MEMORY = "dragoman", "dragoman memory"
 SDK, SDK_SQLITE = "a2a-sdk", "a2a-sdk sqlite"
 BARE, BARE_SQLITE = "bare", "bare sqlite"
-OURS_REST, OURS_0_3 = "dragoman HTTP+JSON", "dragoman 0.3"
+OURS_REST = "dragoman HTTP+JSON"
+OURS_0_3, OURS_0_3_REST, OURS_0_1 = "dragoman 0.3", "dragoman 0.3 HTTP+JSON", "dragoman 0.1"
+OURS_GRPC, OURS_0_3_GRPC = "dragoman gRPC", "dragoman 0.3 gRPC"
+SDK_GRPC, BARE_GRPC = "a2a-sdk gRPC", "bare gRPC"
 
 _SUBJECT = Spec("subject", "sqlite")
 _SUBJECT_MEMORY = Spec("subject", "memory")
@@ -81,6 +88,8 @@ _SDK_SQLITE = Spec("sdk", "sqlite")
 _SDK_STORED = Spec("sdk", "memory", samples.STORED_TASKS)
 _BARE = Spec("bare")
 _BARE_SQLITE = Spec("bare", "sqlite")
+_SDK_GRPC = Spec("sdk", is_grpc=True)
+_BARE_GRPC = Spec("bare", is_grpc=True)
 
 
 def _sides(sample: Sampler) -> tuple[Lane, ...]:
@@ -97,11 +106,31 @@ SCENARIOS: Final = (
             Lane(BARE_SQLITE, _BARE_SQLITE, samples.send_many),
             Lane(BARE, _BARE, samples.send_many, is_quick=False),
             Lane(OURS_MEMORY, _SUBJECT_MEMORY, samples.send_many, is_quick=False),
-            Lane(OURS_REST, _SUBJECT_MEMORY, samples.send_rest, is_quick=False),
-            Lane(OURS_0_3, _SUBJECT_MEMORY, samples.send_v0_3, is_quick=False),
             Lane(SDK_SQLITE, _SDK_SQLITE, samples.send_many, is_quick=False),
         ),
         is_quick=True,
+    ),
+    # One server in all its languages. The floors are close: many rounds, and nobody in between.
+    Scenario(
+        "languages",
+        (
+            Lane(OURS_MEMORY, _SUBJECT_MEMORY, samples.sends(wire.echo_jsonrpc)),
+            Lane(OURS_REST, _SUBJECT_MEMORY, samples.sends(wire.echo_rest)),
+            Lane(OURS_0_3, _SUBJECT_MEMORY, samples.sends(wire.echo_v0_3)),
+            Lane(OURS_0_3_REST, _SUBJECT_MEMORY, samples.sends(wire.echo_v0_3_rest)),
+            Lane(OURS_0_1, _SUBJECT_MEMORY, samples.sends(wire.echo_v0_1)),
+        ),
+        min_rounds=20,
+    ),
+    Scenario(
+        "grpc",
+        (
+            Lane(OURS_GRPC, _SUBJECT_MEMORY, samples_grpc.send_v1_0),
+            Lane(OURS_0_3_GRPC, _SUBJECT_MEMORY, samples_grpc.send_v0_3),
+            Lane(BARE_GRPC, _BARE_GRPC, samples_grpc.send_v1_0),
+            Lane(SDK_GRPC, _SDK_GRPC, samples_grpc.send_v1_0),
+        ),
+        prepare=samples_grpc.warm,
     ),
     Scenario(
         "send-one",
@@ -218,22 +247,71 @@ ROWS: Final = (
     Row(
         "send-rest",
         "HTTP+JSON against our JSON-RPC",
-        "send",
-        "per_second",
-        "req/s",
+        "languages",
+        "per_cpu_second",
+        "req/cpu s",
         OURS_REST,
         limit=OURS_MEMORY,
         of_limit=0.95,
+        is_share_floor=True,
     ),
     Row(
         "send-0.3",
-        "Version 0.3 against our 1.0",
-        "send",
-        "per_second",
-        "req/s",
+        "0.3 JSON-RPC against our 1.0",
+        "languages",
+        "per_cpu_second",
+        "req/cpu s",
         OURS_0_3,
         limit=OURS_MEMORY,
         of_limit=0.85,
+        is_share_floor=True,
+    ),
+    Row(
+        "send-0.3-rest",
+        "0.3 HTTP+JSON against our 1.0 JSON-RPC",
+        "languages",
+        "per_cpu_second",
+        "req/cpu s",
+        OURS_0_3_REST,
+        limit=OURS_MEMORY,
+        of_limit=0.85,
+        is_share_floor=True,
+    ),
+    Row(
+        "send-0.1",
+        "0.1 against our 1.0",
+        "languages",
+        "per_cpu_second",
+        "req/cpu s",
+        OURS_0_1,
+        limit=OURS_MEMORY,
+        of_limit=0.85,
+        is_share_floor=True,
+    ),
+    Row(
+        "grpc",
+        "gRPC SendMessage, memory store",
+        "grpc",
+        "per_second",
+        "req/s",
+        OURS_GRPC,
+        SDK_GRPC,
+        floor=5,
+        goal=9,
+        limit=BARE_GRPC,
+        of_limit=0.70,
+        is_share_floor=True,
+    ),
+    Row(
+        "grpc-0.3",
+        "0.3 gRPC against our 1.0 gRPC",
+        "grpc",
+        "per_cpu_second",
+        "req/cpu s",
+        OURS_0_3_GRPC,
+        limit=OURS_GRPC,
+        of_limit=0.85,
+        is_share_floor=True,
     ),
     Row(
         "send-one",

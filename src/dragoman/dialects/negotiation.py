@@ -9,6 +9,7 @@ D1 to D5 of the 0.x reference (section 6.1).
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from dragoman.errors import VersionNotSupportedError
@@ -45,6 +46,7 @@ _MAX_ECHO: Final = 32
 """How much of an unreadable version an error repeats; a version is a few characters long."""
 
 
+@lru_cache(maxsize=64)
 def parse_version(text: str) -> Version | None:
     """Read ``1.0`` or ``1.0.7`` as 1.0 (R-3.6-3: patch numbers play no part); None if neither."""
     match = _PATTERN.fullmatch(text)

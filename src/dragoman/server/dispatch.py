@@ -137,10 +137,9 @@ class Dispatcher:
         self, dialect: Dialect, operation: Operation, headers: Mapping[bytes, str]
     ) -> tuple[str, ...]:
         requested = headers.get(b"a2a-extensions")
-        if dialect.has_final:
+        if dialect.has_final and (older := headers.get(b"x-a2a-extensions")):
             # 0.x reference, 4.7: the older name of the header, or both.
-            named = (requested, headers.get(b"x-a2a-extensions"))
-            requested = ",".join(name for name in named if name)
+            requested = f"{requested},{older}" if requested else older
         extensions = self._gate.activate(operation, requested)
         self._gate.check_offered(operation)
         return extensions

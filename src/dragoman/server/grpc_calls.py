@@ -176,7 +176,10 @@ class Calls:
         gRPC cancels a handler whose caller is gone. What is done here may be shared with others (a
         commit, a send that is repeated), so it does not happen in the handler's own task.
         """
-        peer = self._peers.find(context.peer(), _certificate(context))
+        name = context.peer()
+        # Of a relayed connection the relay knows the certificate; asking gRPC costs 8 µs.
+        certificate = "" if name.startswith("unix:") else _certificate(context)
+        peer = self._peers.find(name, certificate)
         if peer is None:
             raise UnavailableError("The connection is gone")
         metadata = gather_headers(_as_headers(context.invocation_metadata()))
