@@ -1,4 +1,4 @@
-"""The two JSON bindings behind one face, so that a test says once what holds for both.
+"""The bindings behind one face, so that a test says once what holds for all of them.
 
 Nothing here shares code or tables with the server: names, routes and codes are those of the
 reference (sections 3, 4 and 6), written down a second time.
@@ -9,15 +9,16 @@ from __future__ import annotations
 import json
 import ssl
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaitable, Mapping
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
-from itertools import count
+from itertools import count, repeat
 from typing import Any, ClassVar, Final, NamedTuple, Self
 from urllib.parse import quote
 
 import httpx2
 import pytest
 
+from tests.scenarios.grpc_binding import V1_0_SERVICE, Rpcs, StatusError, code_of
 from tests.wire import Frame, Json
 
 __all__ = (
@@ -25,6 +26,7 @@ __all__ = (
     "ERRORS",
     "OPERATIONS",
     "Binding",
+    "Grpc",
     "HttpJson",
     "JsonRpc",
     "Problem",
@@ -368,6 +370,81 @@ def _text_of(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value)
+
+
+class Grpc(Binding):
+    """gRPC on the same port. JSON goes in and comes out; ``http`` is there for the card."""
+
+    name = "GRPC"
+    service: ClassVar[str] = V1_0_SERVICE
+
+    def __init__(self, url: str, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(url, headers)
+        self.rpcs = Rpcs(url, self.service)
+        self._headers = {"A2A-Version": "1.0"} if headers is None else headers
+
+    async def __aexit__(self, *reason: object) -> None:
+        await self.rpcs.__aexit__(*reason)
+        await super().__aexit__(*reason)
+
+    def code_of(self, spelling: Spelling) -> int:
+        return code_of(spelling.name)
+
+    def request(self, operation: str, params: Json, headers: Mapping[str, str]) -> httpx2.Request:
+        raise NotImplementedError("messages do not travel in requests that a test could write")
+
+    async def respond(
+        self, operation: str, params: Json | None = None, *, headers: Mapping[str, str] = {}
+    ) -> httpx2.Response:
+        """Return what HTTP would: metadata as headers; answer, error or frames as JSON."""
+        call = (operation, params or {}, self._metadata(headers))
+        try:
+            if operation in ("SendStreamingMessage", "SubscribeToTask"):
+                async with self.rpcs.stream(*call) as stream:
+                    kind = {"content-type": "text/event-stream"}
+                    frames = [json.dumps(value) async for value in stream]
+                return httpx2.Response(200, headers=stream.headers | kind, text="\n".join(frames))
+            answer, told = await self.rpcs.unary(*call)
+            return httpx2.Response(200, headers=told, json=answer)
+        except StatusError as error:
+            return httpx2.Response(200, json={"error": error.status})
+
+    def result(self, response: httpx2.Response) -> Json:
+        body: Json = response.json()
+        if "error" not in body:
+            return body
+        raise self._refusal(body["error"])
+
+    @asynccontextmanager
+    async def open(
+        self, operation: str, params: Json, *, headers: Mapping[str, str] = {}
+    ) -> AsyncGenerator[AsyncIterator[Frame]]:
+        try:
+            async with self.rpcs.stream(operation, params, self._metadata(headers)) as stream:
+                yield self._frames(stream, stream.headers.get("last-event-id"))
+        except StatusError as error:
+            raise self._refusal(error.status) from None
+
+    async def _frames(self, values: AsyncIterable[Json], first: str | None) -> AsyncIterator[Frame]:
+        """Give frames their numbers, of which gRPC tells the first."""
+        numbers = count(int(first)) if first else repeat("")
+        async for value in values:
+            yield Frame(str(next(numbers)), "", value)
+
+    def _metadata(self, headers: Mapping[str, str]) -> list[tuple[str, str]]:
+        stated = {**self._headers, **headers}
+        return [(name.lower(), value) for name, value in stated.items()]
+
+    def _refusal(self, status: Json) -> RefusedError:
+        problem = Problem(
+            http=0,  # Which is always 200, and no client sees it.
+            code=status["code"],
+            message=status["message"],
+            details=status["details"],
+            headers={},
+            body=status,
+        )
+        return RefusedError(self, problem)
 
 
 BINDINGS: Final = (JsonRpc, HttpJson)

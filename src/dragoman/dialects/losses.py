@@ -316,8 +316,8 @@ LOSSES: Final = (
         "deep-nesting",
         _GRPC,
         "down",
-        "JSON that is nested deeper than about 30 levels is more than protobuf reads; the reader "
-        "refuses the whole message.",
+        "JSON that is nested deeper than about 28 objects or 44 arrays is more than protobuf's "
+        "readers take; what is below that travels as the text of its JSON.",
     ),
     # --- the card -------------------------------------------------------------------------------
     Loss(

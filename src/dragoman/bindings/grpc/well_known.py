@@ -1,7 +1,8 @@
 """google.protobuf's Struct, Value, Timestamp and Duration as the JSON they stand for.
 
 What protobuf can carry and JSON cannot is refused with ``UnreadableError``. What JSON can carry and
-protobuf cannot is an integer beyond 2^53: it loses digits.
+protobuf cannot: an integer beyond 2^53 loses digits, and what is nested too deeply for protobuf's
+readers is written as the text of its JSON.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from math import isfinite
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
+
+import msgspec
 
 from dragoman.model.timestamps import parse_timestamp
 
@@ -31,6 +34,16 @@ __all__ = (
 
 Proto: TypeAlias = Any
 """A protobuf message. The classes are made at run time: no type checker knows their fields."""
+
+_DEPTH: Final = 88
+"""Messages that may be nested within a value. Readers refuse more than 100 in all; the messages
+around a value in an answer of ours take less than the rest."""
+
+_OBJECT_DEPTH: Final = 3
+"""A Struct, an entry of its map, and the Value of that."""
+
+_ARRAY_DEPTH: Final = 2
+"""A ListValue, and a Value in it."""
 
 _EXACT: Final = 2**53
 _SECOND: Final = 1_000_000_000
@@ -82,26 +95,28 @@ def _read_number(number: float) -> float:
     return int(number) if number.is_integer() and -_EXACT <= number <= _EXACT else number
 
 
-def write_struct(struct: Proto, items: object) -> None:
-    """Write an object."""
+def write_struct(struct: Proto, items: object, depth: int = _DEPTH) -> None:
+    """Write an object; ``depth`` messages may be nested in it."""
     if not items:
         # An empty message is not an absent one.
         struct.SetInParent()
     fields = struct.fields
     for name, item in cast("dict[str, object]", items).items():
-        write_value(fields[name], item)
+        write_value(fields[name], item, depth)
 
 
-def write_value(value: Proto, item: object) -> None:
-    """Write any JSON value."""
-    _WRITERS[type(item)](value, item)
+def write_value(value: Proto, item: object, depth: int = _DEPTH) -> None:
+    """Write any JSON value; ``depth`` messages may be nested in it."""
+    _WRITERS[type(item)](value, item, depth)
 
 
-def _write_text(value: Proto, item: Any) -> None:
+def _write_text(value: Proto, item: Any, depth: int) -> None:
+    del depth
     value.string_value = item
 
 
-def _write_number(value: Proto, item: Any) -> None:
+def _write_number(value: Proto, item: Any, depth: int) -> None:
+    del depth
     try:
         if isfinite(item):
             value.number_value = item
@@ -113,28 +128,39 @@ def _write_number(value: Proto, item: Any) -> None:
         value.string_value = str(item)
 
 
-def _write_bool(value: Proto, item: Any) -> None:
+def _write_bool(value: Proto, item: Any, depth: int) -> None:
+    del depth
     value.bool_value = item
 
 
-def _write_object(value: Proto, item: Any) -> None:
-    write_struct(value.struct_value, item)
+def _write_object(value: Proto, item: Any, depth: int) -> None:
+    if depth < _OBJECT_DEPTH:
+        value.string_value = _json(item)
+    else:
+        write_struct(value.struct_value, item, depth - _OBJECT_DEPTH)
 
 
-def _write_array(value: Proto, item: Any) -> None:
+def _write_array(value: Proto, item: Any, depth: int) -> None:
+    if depth < _ARRAY_DEPTH:
+        value.string_value = _json(item)
+        return
     array = value.list_value
     array.SetInParent()
     values = array.values
     for entry in item:
-        write_value(values.add(), entry)
+        write_value(values.add(), entry, depth - _ARRAY_DEPTH)
 
 
-def _write_null(value: Proto, item: Any) -> None:
-    del item
+def _write_null(value: Proto, item: Any, depth: int) -> None:
+    del item, depth
     value.null_value = 0
 
 
-_WRITERS: Final[dict[type, Callable[[Proto, Any], None]]] = {
+def _json(item: object) -> str:
+    return msgspec.json.encode(item).decode()
+
+
+_WRITERS: Final[dict[type, Callable[[Proto, Any, int], None]]] = {
     str: _write_text,
     int: _write_number,
     float: _write_number,

@@ -1,4 +1,6 @@
+import json
 import math
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -154,3 +156,19 @@ def test_a_place_is_named_from_the_top() -> None:
     problem = UnreadableError("is wrong").within("data").within("[2]").within("parts")
     assert problem.path == "parts[2].data"
     assert UnreadableError("is wrong").within("metadata").path == "metadata"
+
+
+@pytest.mark.parametrize("is_object", [True, False])
+def test_what_is_nested_too_deeply_for_readers_is_written_as_text(*, is_object: bool) -> None:
+    deep: object = "x"
+    for _ in range(150):
+        deep = {"a": deep} if is_object else [deep]
+    value: Proto = Value()
+    write_value(value, deep)
+    # A reader takes it, with room for the messages around it.
+    value = Value.FromString(value.SerializeToString())
+    seen, expected = read_value(value), deep
+    while isinstance(seen, (dict, list)):
+        key = "a" if isinstance(seen, dict) else 0
+        seen, expected = cast("Any", seen)[key], cast("Any", expected)[key]
+    assert json.loads(cast("str", seen)) == expected
