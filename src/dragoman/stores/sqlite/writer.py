@@ -39,6 +39,7 @@ FORGET_AT_ONCE: Final = 2000
 _QUERIES: Final = read_queries("dragoman.stores.sqlite")
 _COUNT_CURRENT: Final = ManyRows(_QUERIES["count_current"])
 _INSERT_TASKS: Final = ManyRows(_QUERIES["insert_tasks"])
+_COUNT_CREATED: Final = ManyRows(_QUERIES["count_created"])
 _INSERT_SEGMENTS: Final = ManyRows(_QUERIES["insert_segments"])
 _UPDATE_TASKS: Final = ManyRows(_QUERIES["update_tasks"])
 _PUT_SNAPSHOTS: Final = ManyRows(_QUERIES["put_snapshots"])
@@ -231,6 +232,7 @@ class BatchWriter:
         if rows.expected and self._count_current(rows.expected) * 3 != len(rows.expected):
             raise RefusedError
         self._run(_INSERT_TASKS, rows.created)
+        self._run(_COUNT_CREATED, rows.counted)
         self._run(_INSERT_SEGMENTS, rows.segments)
         self._run(_UPDATE_TASKS, rows.updated)
         self._run(_PUT_SNAPSHOTS, rows.snapshots)
