@@ -8,15 +8,14 @@ answer. All else is uvicorn's.
 from __future__ import annotations
 
 import asyncio
+import re
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 from urllib.parse import unquote
 
 import httptools
 from uvicorn.protocols.http.flow_control import service_unavailable
 from uvicorn.protocols.http.httptools_impl import (
-    HEADER_RE,
-    HEADER_VALUE_RE,
     STATUS_LINE,
     HttpToolsProtocol,
     RequestResponseCycle,
@@ -30,6 +29,12 @@ if TYPE_CHECKING:
     from uvicorn.server import ServerState
 
 __all__ = ("Cycle", "CycleProtocol")
+
+_NAME: Final = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
+"""RFC 9110, 5.6.2: what the name of a header is made of."""
+
+_CONTROL: Final = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
+"""RFC 9110, 5.5: what its value must not hold; a line break would begin the next header."""
 
 
 class Cycle(RequestResponseCycle):
@@ -82,7 +87,7 @@ def _head(status: int, headers: tuple[Header, ...]) -> bytes:
     """Write the status line and headers; within a second, most answers have the same."""
     lines = [STATUS_LINE[status]]
     for name, value in headers:
-        if HEADER_RE.search(name) or HEADER_VALUE_RE.search(value):
+        if not _NAME.fullmatch(name) or _CONTROL.search(value):
             raise RuntimeError(f"Invalid HTTP header: {name!r}")
         lines += (name, b": ", value, b"\r\n")
     return b"".join(lines)
@@ -141,7 +146,7 @@ class CycleProtocol(HttpToolsProtocol):
             on_response=self.on_response_complete,
         )
         if before is None or before.response_complete:
-            self._start_asgi_task(cycle, app)
+            self._start(cycle, app)
         else:
             # Pipelined: one answer at a time, in the order of the requests.
             self.flow.pause_reading()
@@ -154,6 +159,11 @@ class CycleProtocol(HttpToolsProtocol):
         self.logger.warning("Exceeded concurrency limit.")
         return service_unavailable
 
+    def _start(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
+        task = self.loop.create_task(cycle.run_asgi(app))
+        task.add_done_callback(self.tasks.discard)
+        self.tasks.add(task)
+
     def on_response_complete(self) -> None:
         """Go on with the next request, or begin to idle."""
         self.server_state.total_requests += 1
@@ -161,7 +171,7 @@ class CycleProtocol(HttpToolsProtocol):
             return
         self.flow.resume_reading()
         if self.pipeline:
-            self._start_asgi_task(*self.pipeline.pop())
+            self._start(*self.pipeline.pop())
             return
         self._idle_since = self.loop.time()
         if self.timeout_keep_alive_task is None:

@@ -244,7 +244,7 @@ async def test_there_is_one_answer(
     assert "Exception in ASGI application" in caplog.text
 
 
-@pytest.mark.parametrize("header", [(b"a b", b"c"), (b"a", b"b\r\nc: d")])
+@pytest.mark.parametrize("header", [(b"a b", b"c"), (b"", b"c"), (b"a", b"b\r\nc: d")])
 async def test_a_header_that_would_break_the_answer_is_refused(
     header: tuple[bytes, bytes], caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -12,6 +12,13 @@ INSERT INTO tasks (
 SELECT * FROM (VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)...)
 WHERE column1 IS NOT NULL;
 
+-- name: count_created
+-- Count tasks that were added. Triggers count what becomes of them.
+INSERT INTO counters (tenant, owner, state, n)
+SELECT * FROM (VALUES (?, ?, ?, ?)...)
+WHERE column1 IS NOT NULL
+ON CONFLICT DO UPDATE SET n = n + excluded.n;
+
 -- name: count_current
 -- Count those of the given (id, epoch, seq) that are true: the lease is this one, and this is the last event.
 WITH given (id, epoch, seq) AS (VALUES (?, ?, ?)...)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from dragoman.stores.sqlite.states import NUMBERS
@@ -9,7 +10,7 @@ from dragoman.stores.sqlite.states import NUMBERS
 if TYPE_CHECKING:
     from dragoman.model.documents import TaskDocument
     from dragoman.model.tasks import TaskState
-    from dragoman.stores.base import SendRecord, TaskWrite
+    from dragoman.stores.base import Scope, SendRecord, TaskWrite
 
 __all__ = ("RefusedError", "Rows")
 
@@ -30,6 +31,7 @@ class Rows:
 
     Attributes:
         created, aliases: rows of new tasks, and of what their clients call them.
+        counted: how many new tasks there are of each owner and state.
         expected: (id, epoch, last event) that must be true of tasks before anything is stored.
         updated: new values for tasks that exist.
         snapshots: of tasks that are under way; ``ended`` are those that need none any more.
@@ -41,6 +43,7 @@ class Rows:
     def __init__(self) -> None:
         self.created: list[object] = []
         self.aliases: list[object] = []
+        self.counted: list[object] = []
         self.expected: list[object] = []
         self.updated: list[object] = []
         self.snapshots: list[object] = []
@@ -50,6 +53,7 @@ class Rows:
         self.sends: list[SendRecord] = []
         self.inbox_taken: dict[str, int] = {}
         self._folds: dict[str, _Fold] = {}
+        self._counts: Counter[tuple[str, str, int | None]] = Counter()
 
     def add(self, write: TaskWrite) -> None:
         """Take in a write; raises RefusedError when it does not continue the one before it."""
@@ -70,6 +74,12 @@ class Rows:
         """Lay out the rows; nothing can be added after this."""
         for fold in self._folds.values():
             fold.lay_out(self)
+        for key, count in self._counts.items():
+            self.counted += (*key, count)
+
+    def count(self, scope: Scope, state: int | None) -> None:
+        """Count a new task."""
+        self._counts[scope.tenant, scope.owner, state] += 1
 
 
 class _Fold:
@@ -153,6 +163,7 @@ class _Fold:
                 rows.snapshots += (first.task_id, *pieces)
         new = first.created
         if new is not None:
+            rows.count(new.scope, state)
             rows.created += (
                 first.task_id,
                 new.scope.tenant,

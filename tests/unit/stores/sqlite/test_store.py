@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from dragoman.errors import StoreError, StoreUnavailableError, UsageError
 from dragoman.model.tasks import TaskState
@@ -20,6 +21,7 @@ from dragoman.stores.sqlite.store import SQLiteTaskStore
 pytestmark = pytest.mark.anyio
 
 SCOPE = Scope("", "alice")
+NEW = NewTask(scope=SCOPE, context_id="c", skill_id="s", origin_dialect="1.0", created_ms=1)
 
 
 @pytest.fixture
@@ -40,9 +42,7 @@ def creation(task_id: str, *, body: bytes = b"", message_id: str = "") -> TaskWr
         task_id=task_id,
         epoch=1,
         expected_seq=0,
-        created=NewTask(
-            scope=SCOPE, context_id="c", skill_id="s", origin_dialect="1.0", created_ms=1
-        ),
+        created=NEW,
         entries=(b'{"statusUpdate":"%s"}' % body,),
         events=1,
         state=TaskState.WORKING,
@@ -392,6 +392,27 @@ async def test_counters_equal_counted_rows(store: SQLiteTaskStore, path: Path) -
     connection.commit()
     connection.close()
     assert number(path, "SELECT sum(n) FROM counters") == 3
+
+
+async def test_new_tasks_of_one_commit_are_counted_by_owner_and_state(
+    store: SQLiteTaskStore, path: Path
+) -> None:
+    tasks = [
+        replace(
+            creation(f"t{n}"),
+            state=TaskState.COMPLETED if n % 3 else TaskState.WORKING,
+            created=replace(NEW, scope=Scope("", "alice" if n % 2 else "bob")),
+        )
+        for n in range(12)
+    ]
+    # One that is refused makes the store take the others one by one; it is not counted.
+    outcomes = await asyncio.gather(*(outcome(store, task) for task in (*tasks, creation("t0"))))
+    assert [error is None for error in outcomes] == [True] * 12 + [False]
+    connection = sqlite3.connect(path)
+    counters = connection.execute("SELECT owner, state, n FROM counters WHERE n > 0").fetchall()
+    counted = connection.execute("SELECT owner, state, count(*) FROM tasks GROUP BY owner, state")
+    assert sorted(counters) == sorted(counted.fetchall())
+    connection.close()
 
 
 async def test_more_sends_than_one_commit_drops_are_forgotten(
