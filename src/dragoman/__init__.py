@@ -11,6 +11,12 @@ if TYPE_CHECKING:
     from dragoman.agent.context import Context, SyncContext
     from dragoman.agent.files import File
     from dragoman.agent.results import Rejected, Reply
+    from dragoman.client.client import RemoteAgent
+    from dragoman.client.connecting import connect
+    from dragoman.client.errors import ClientError
+    from dragoman.client.reply import AgentReply
+    from dragoman.client.retry import RetryPolicy
+    from dragoman.client.sync import connect_sync
     from dragoman.errors import A2AError, DragomanError, InvalidParamsError, UsageError
     from dragoman.model.cards import AgentExtension, AgentProvider
     from dragoman.model.messages import Message, Role
@@ -22,7 +28,9 @@ __all__ = (
     "Agent",
     "AgentExtension",
     "AgentProvider",
+    "AgentReply",
     "Artifact",
+    "ClientError",
     "Context",
     "DragomanError",
     "File",
@@ -30,13 +38,17 @@ __all__ = (
     "Message",
     "Part",
     "Rejected",
+    "RemoteAgent",
     "Reply",
+    "RetryPolicy",
     "Role",
     "SyncContext",
     "Task",
     "TaskState",
     "UsageError",
     "__version__",
+    "connect",
+    "connect_sync",
 )
 
 __version__: Final = "0.1.0"
@@ -46,7 +58,9 @@ _HOMES: Final = {
     "Agent": "dragoman.agent.agent",
     "AgentExtension": "dragoman.model.cards",
     "AgentProvider": "dragoman.model.cards",
+    "AgentReply": "dragoman.client.reply",
     "Artifact": "dragoman.model.tasks",
+    "ClientError": "dragoman.client.errors",
     "Context": "dragoman.agent.context",
     "DragomanError": "dragoman.errors",
     "File": "dragoman.agent.files",
@@ -54,12 +68,16 @@ _HOMES: Final = {
     "Message": "dragoman.model.messages",
     "Part": "dragoman.model.parts",
     "Rejected": "dragoman.agent.results",
+    "RemoteAgent": "dragoman.client.client",
     "Reply": "dragoman.agent.results",
+    "RetryPolicy": "dragoman.client.retry",
     "Role": "dragoman.model.messages",
     "SyncContext": "dragoman.agent.context",
     "Task": "dragoman.model.tasks",
     "TaskState": "dragoman.model.tasks",
     "UsageError": "dragoman.errors",
+    "connect": "dragoman.client.connecting",
+    "connect_sync": "dragoman.client.sync",
 }
 
 

@@ -12,7 +12,9 @@ PUBLIC = (
     "Agent",
     "AgentExtension",
     "AgentProvider",
+    "AgentReply",
     "Artifact",
+    "ClientError",
     "Context",
     "DragomanError",
     "File",
@@ -20,20 +22,27 @@ PUBLIC = (
     "Message",
     "Part",
     "Rejected",
+    "RemoteAgent",
     "Reply",
+    "RetryPolicy",
     "Role",
     "SyncContext",
     "Task",
     "TaskState",
     "UsageError",
     "__version__",
+    "connect",
+    "connect_sync",
 )
 
 HEAVY = ("asyncio", "msgspec", "sqlite3", "uvicorn", "uvloop", "httptools", "ssl")
 """None of these is needed to import the package."""
 
-SERVING = ("sqlite3", "uvicorn", "uvloop", "httptools", "pydantic")
+SERVING = ("sqlite3", "uvicorn", "uvloop", "httptools", "httpx2", "pydantic")
 """None of these is needed to write an agent."""
+
+CALLING = ("sqlite3", "uvicorn", "uvloop", "httptools", "grpc", "google.protobuf", "pydantic")
+"""None of these is needed to be ready to call one."""
 
 
 def loaded_by(statement: str, modules: tuple[str, ...]) -> set[str]:
@@ -66,3 +75,7 @@ def test_importing_the_package_loads_nothing_heavy() -> None:
 
 def test_writing_an_agent_loads_no_server_and_no_database() -> None:
     assert loaded_by("from dragoman import Agent; Agent('A')", SERVING) == set()
+
+
+def test_being_ready_to_call_loads_no_server_and_no_grpc() -> None:
+    assert loaded_by("from dragoman import connect", CALLING) == set()

@@ -15,6 +15,7 @@ SOURCE: Final = TESTS.parent / "src" / "dragoman"
 NO_BEHAVIOUR: Final = frozenset(
     {
         # Ports: what they promise is shown by each implementation.
+        "client/transport.py",
         "dialects/base.py",
         "service/service.py",
         "service/worker.py",

@@ -1,0 +1,173 @@
+"""connect: from an address to an agent one can talk to."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from dragoman.auth.origins import origin_of
+from dragoman.client.calling import Caller
+from dragoman.client.card_cache import CardCache
+from dragoman.client.cards import CardReading
+from dragoman.client.choosing import BINDINGS, Binding, binding_named, offers_of
+from dragoman.client.client import RemoteAgent
+from dragoman.client.dialing import Dialer
+from dragoman.client.discovery import FoundCard, find_card
+from dragoman.client.grpc_transport import is_installed
+from dragoman.client.http_pool import HttpPool
+from dragoman.client.polling import POLL_SECONDS
+from dragoman.client.remote import RemoteService
+from dragoman.client.retry import RetryPolicy
+from dragoman.client.tls import Tls
+from dragoman.clock import SystemClock
+from dragoman.dialects.negotiation import V1_0, Version, parse_version
+from dragoman.errors import UsageError
+from dragoman.model.cards import AgentCapabilities, AgentCard, AgentInterface
+
+if TYPE_CHECKING:
+    import httpx2
+
+    from dragoman.auth.choosing import Held
+    from dragoman.clock import Clock
+
+__all__ = ("Address", "connect")
+
+Address = str | Path | AgentCard | AgentInterface
+"""A host, an origin, the URL of a card or an agent, a path, a ``file:`` URL; or what is known."""
+
+_CARDS: Final = CardCache()
+"""The cards that this process has fetched."""
+
+_PATIENT: Final = RetryPolicy()
+
+
+@asynccontextmanager
+async def connect(
+    address: Address,
+    *,
+    version: str | None = None,
+    binding: str | Sequence[str] = (),
+    tenant: str | None = None,
+    headers: Mapping[str, str] | None = None,
+    auth: Held | None = None,
+    extensions: Sequence[str] = (),
+    retry: RetryPolicy = _PATIENT,
+    poll_seconds: float = POLL_SECONDS,
+    ca_file: str | Path | None = None,
+    insecure: bool = False,
+    http: httpx2.AsyncClient | None = None,
+    cards: CardCache | None = None,
+    clock: Clock | None = None,
+) -> AsyncGenerator[RemoteAgent]:
+    """Connect to an agent: its card, version, binding and credentials are worked out.
+
+    Used as ``async with connect("https://agent.example.com") as agent:``. Only the card is fetched
+    then; an interface of it is chosen by the first call.
+
+    Args:
+        address: where the agent is. A card that is given is used as it is, and an interface alone
+            is called without looking at a card.
+        version: the only version to speak, such as ``1.0``; otherwise what the card prefers.
+        binding: ``JSONRPC``, ``HTTP+JSON`` or ``GRPC``, or several of them, the best first. Where
+            the card has none of these, its own order counts.
+        tenant: the one whose interfaces to use; otherwise the card's order counts.
+        headers: what goes along with every request to the origin of the address.
+        auth: what can be shown to the agent, see ``dragoman.auth``.
+        extensions: the protocol extensions that this program knows; each is declared in every
+            request. An agent that requires another is not called.
+        retry: how often and how patiently to ask again.
+        poll_seconds: how long to wait between two looks at a task, if the agent does not stream.
+        ca_file: the authorities to trust instead of the machine's own, as PEM.
+        insecure: trust whatever certificate is shown; for tests. gRPC is not used then.
+        http: a client of your own for HTTP, with its proxies and certificates.
+        cards: where cards are kept that were fetched; otherwise this process's own.
+
+    Raises:
+        CardError: there is no card, or none that can be used.
+        ClientError, A2AError: the agent cannot be asked for its card, or refuses.
+        UsageError: an argument is wrong.
+    """
+    clock = clock or SystemClock()
+    wanted = _version_of(version)
+    tls = Tls(ca_file=Path(ca_file) if ca_file is not None else None, is_insecure=insecure)
+    async with AsyncExitStack() as stack:
+        pool = HttpPool(tls, http)
+        stack.push_async_callback(pool.aclose)
+        # R-3.6.1-1. Of the cards that an agent may have, that of 1.0 lists all of its interfaces.
+        told = {**(headers or {}), "A2A-Version": str(V1_0)}
+        found = _given(address) or await find_card(
+            _place(address), pool=pool, cache=cards or _CARDS, clock=clock, headers=told
+        )
+        card = found.reading.card
+        offers = offers_of(
+            card,
+            found.url,
+            bindings=_bindings_of(binding),
+            version=wanted,
+            tenant=tenant,
+            installed=_installed(is_insecure=insecure),
+            is_xpr=found.reading.is_xpr,
+        )
+        dialer = Dialer(
+            card,
+            pool,
+            tls,
+            own_origin=origin_of(found.url) if found.url else "",
+            headers=headers or {},
+            held=auth,
+        )
+        stack.push_async_callback(dialer.aclose)
+        caller = Caller(offers, dialer.open, clock=clock, chance=random.random, policy=retry)
+        stack.push_async_callback(caller.aclose)
+        service = RemoteService(
+            caller, card, extensions=tuple(extensions), poll_seconds=poll_seconds
+        )
+        yield RemoteAgent(service, card, clock.new_id)
+
+
+def _given(address: Address) -> FoundCard | None:
+    """Return the card that the user has given, be it as little as an interface."""
+    if isinstance(address, AgentInterface):
+        card = AgentCard(
+            name=address.url,
+            description="",
+            supported_interfaces=(address,),
+            version="",
+            # What it can do is not known: the agent's refusal will tell.
+            capabilities=AgentCapabilities(
+                streaming=True, push_notifications=True, extended_agent_card=True
+            ),
+            default_input_modes=(),
+            default_output_modes=(),
+            skills=(),
+        )
+        return FoundCard(CardReading(card), "")
+    return FoundCard(CardReading(address), "") if isinstance(address, AgentCard) else None
+
+
+def _place(address: Address) -> str | Path:
+    if not isinstance(address, str | Path):
+        raise UsageError(f"{address!r} is no address of an agent")
+    return address
+
+
+def _version_of(text: str | None) -> Version | None:
+    if text is None:
+        return None
+    version = parse_version(text)
+    if version is None:
+        raise UsageError(f"{text!r} is no version of A2A: say 1.0, 0.3, 0.2 or 0.1")
+    return version
+
+
+def _bindings_of(names: str | Sequence[str]) -> tuple[Binding, ...]:
+    listed = (names,) if isinstance(names, str) else names
+    return tuple(binding_named(name) for name in listed)
+
+
+def _installed(*, is_insecure: bool) -> tuple[Binding, ...]:
+    has_grpc = is_installed() and not is_insecure
+    return tuple(name for name in BINDINGS if name != "GRPC" or has_grpc)

@@ -1,0 +1,81 @@
+"""Tls: whom to trust, and what to show, when a connection is made."""
+
+from __future__ import annotations
+
+import ssl
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from dragoman.auth.certificates import ClientCertificate
+from dragoman.errors import UsageError
+
+__all__ = ("Tls",)
+
+
+class Tls(Struct, frozen=True, kw_only=True):
+    """How to make connections by TLS.
+
+    Attributes:
+        ca_file: the authorities to trust instead of the machine's own, as PEM.
+        is_insecure: trust whatever certificate is shown. gRPC cannot.
+        certificate: what to show, for agents that want mutual TLS.
+    """
+
+    ca_file: Path | None = None
+    is_insecure: bool = False
+    certificate: ClientCertificate | None = None
+
+    def http(self) -> ssl.SSLContext | bool:
+        """Return what the HTTP client takes as ``verify``.
+
+        Raises:
+            UsageError: a file cannot be used; says which.
+        """
+        shown = self._shown()
+        if shown is not None:
+            context = shown.ssl_context()
+        elif self.ca_file is not None:
+            context = _trusting(self.ca_file)
+        else:
+            return not self.is_insecure
+        if self.is_insecure:
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+        return context
+
+    def grpc(self) -> dict[str, bytes | None]:
+        """Return what ``grpc.ssl_channel_credentials`` takes, by its names.
+
+        Raises:
+            UsageError: a file cannot be read; says which.
+        """
+        shown = self._shown()
+        if shown is not None:
+            keys = shown.grpc_keys()
+            return {
+                "root_certificates": keys.root_certificates,
+                "private_key": keys.private_key,
+                "certificate_chain": keys.certificate_chain,
+            }
+        if self.ca_file is None:
+            return {}
+        try:
+            return {"root_certificates": self.ca_file.read_bytes()}
+        except OSError as problem:
+            raise UsageError(f"cannot read {self.ca_file}: {problem.strerror}") from None
+
+    def _shown(self) -> ClientCertificate | None:
+        shown = self.certificate
+        if shown is None or shown.ca or self.ca_file is None:
+            return shown
+        return replace(shown, ca=self.ca_file)
+
+
+def _trusting(ca_file: Path) -> ssl.SSLContext:
+    try:
+        return ssl.create_default_context(cafile=ca_file)
+    except (OSError, ssl.SSLError) as problem:
+        reason = problem.strerror or "it holds no certificate"
+        raise UsageError(f"cannot read {ca_file}: {reason}") from None
