@@ -2,38 +2,19 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
-from typing import Final
 
-import dragoman
-from dragoman.cli import serve
-from dragoman.errors import UsageError
+from dragoman.cli.program import run
+from dragoman.cli.surroundings import Surroundings
 
 __all__ = ("main",)
 
-FAILURE: Final = 1
-USAGE: Final = 2
-INTERRUPTED: Final = 130
-
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command and return its exit code: 0 done, 1 failed, 2 wrong usage, 130 interrupted."""
-    parser = argparse.ArgumentParser(
-        prog="dragoman", description="Write, call and run A2A (Agent2Agent) agents."
-    )
-    parser.add_argument("--version", action="version", version=f"dragoman {dragoman.__version__}")
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
-    serve.add_parser(commands)
-    options = parser.parse_args(arguments)
-    if not hasattr(options, "run"):
-        parser.print_help()
-        return USAGE
-    try:
-        return options.run(options)
-    except UsageError as error:
-        sys.stderr.write(f"dragoman: error: {error}\n")
-        return USAGE
-    except KeyboardInterrupt:
-        return INTERRUPTED
+    """Run a command in this process and return its exit code.
+
+    0 done, 1 failed, 2 wrong usage, 3 unreachable, 4 not authenticated, 5 out of time,
+    130 interrupted.
+    """
+    return run(sys.argv[1:] if arguments is None else arguments, Surroundings.of_process())

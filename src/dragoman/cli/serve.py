@@ -14,9 +14,12 @@ import threading
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
+from dragoman.cli.commands import Body, Invocation
+from dragoman.cli.errors import EXIT_CODES, INTERRUPTED, USAGE
 from dragoman.cli.logs import FORMATS, LEVELS, set_up_logging
+from dragoman.cli.parser import Parser
 from dragoman.errors import UsageError
 from dragoman.server.config import Settings, load_settings, read_config_file
 
@@ -24,7 +27,7 @@ if TYPE_CHECKING:
     from dragoman.server.asgi import App
     from dragoman.server.tls import Tls
 
-__all__ = ("add_parser",)
+__all__ = ("SERVE",)
 
 _OWN: Final[dict[str, object]] = {
     "host": "127.0.0.1",
@@ -54,24 +57,9 @@ option.
 """
 
 
-class Commands(Protocol):
-    """What argparse returns from ``add_subparsers``; it has no public name there."""
-
-    def add_parser(self, name: str, **options: Any) -> argparse.ArgumentParser:
-        """Add a command."""
-        ...
-
-
-def add_parser(commands: Commands) -> None:
-    """Add the command and its options."""
-    parser = commands.add_parser(
-        "serve",
-        help="run an agent",
-        description="Serve an agent over A2A: JSON-RPC, HTTP+JSON and gRPC on one port.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        argument_default=argparse.SUPPRESS,
-    )
+def _declare(parser: Parser) -> None:
+    parser.description = "Serve an agent over A2A: JSON-RPC, HTTP+JSON and gRPC on one port."
+    parser.epilog = _EPILOG
     parser.add_argument(
         "agent",
         metavar="PATH[:NAME]",
@@ -120,12 +108,21 @@ def add_parser(commands: Commands) -> None:
     )
     parser.add_argument("--log-format", choices=FORMATS, help="form of log lines (default text)")
     parser.add_argument("--config", metavar="FILE", help=f"settings file (default {_CONFIG_FILE})")
-    parser.set_defaults(run=run)
 
 
-def run(options: argparse.Namespace) -> int:
+def _run(invocation: Invocation) -> int:
+    try:
+        return _serve_until_stopped(invocation.arguments)
+    except UsageError as error:
+        sys.stderr.write(f"dragoman: error: {error}\n")
+        return EXIT_CODES[USAGE]
+    except KeyboardInterrupt:
+        return EXIT_CODES[INTERRUPTED]
+
+
+def _serve_until_stopped(arguments: argparse.Namespace) -> int:
     """Serve until told to stop; return the exit code."""
-    given = {name: value for name, value in vars(options).items() if name != "run"}
+    given = {name: value for name, value in vars(arguments).items() if name != "command"}
     reference = given.pop("agent")
     file = _config_file(given.pop("config", None))
     own = {
@@ -370,3 +367,6 @@ def _reload(
     reloader.should_restart()  # Looks at the files now, so that no change from here on is missed.
     reloader.run()
     return 0
+
+
+SERVE: Final = Body(run=_run, declare=_declare, calls_agents=False)

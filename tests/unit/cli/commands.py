@@ -32,7 +32,8 @@ _PROGRAM = (sys.executable, "-m", "dragoman")
 
 def environment(**variables: str) -> dict[str, str]:
     """Return our environment without settings of ours, but with these."""
-    clean = {name: value for name, value in os.environ.items() if not name.startswith("DRAGOMAN_")}
+    ours = ("DRAGOMAN_", "A2ACLI_")
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
     return {**clean, "PYTHONDONTWRITEBYTECODE": "1", **variables}
 
 

@@ -1,0 +1,148 @@
+"""Which commands there are, and where each is carried out.
+
+A command is a module of its own, which is imported when the command is called for.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Mapping
+from functools import partial
+from importlib import import_module
+from typing import Final
+
+from msgspec import Struct
+
+from dragoman.cli.options import GLOBAL, Option
+from dragoman.cli.output import Output
+from dragoman.cli.parser import Parser
+from dragoman.cli.progress import Progress
+from dragoman.cli.settings import Given, Settings
+from dragoman.cli.surroundings import Surroundings
+
+__all__ = ("COMMANDS", "GROUPS", "Body", "Command", "Invocation", "build_parsers")
+
+_TITLE: Final = "options of all commands to agents"
+
+
+class Invocation(Struct, frozen=True, kw_only=True):
+    """A command that was called: what it was told, and where its results go.
+
+    Attributes:
+        progress: the task it has to do with, for what is told when it fails or is interrupted.
+        parsers: those of all commands, by name.
+    """
+
+    arguments: argparse.Namespace
+    settings: Settings
+    output: Output
+    surroundings: Surroundings
+    progress: Progress
+    parsers: Mapping[str, Parser]
+
+
+class Body(Struct, frozen=True, kw_only=True):
+    """What a command does.
+
+    Attributes:
+        run: carries it out and returns the exit code; failures are raised.
+        declare: adds its own arguments and options to the parser.
+        calls_agents: it takes the options that all commands to agents share.
+    """
+
+    run: Callable[[Invocation], int]
+    declare: Callable[[Parser], None] | None = None
+    calls_agents: bool = True
+
+
+class Command(Struct, frozen=True):
+    """One command: its name, which may have several words, and the place of its body."""
+
+    name: str
+    place: str
+    summary: str
+
+    def load(self) -> Body:
+        """Import the body."""
+        module, _, name = self.place.partition(":")
+        body = getattr(import_module(module), name)
+        assert isinstance(body, Body)  # noqa: S101 - the table below is ours
+        return body
+
+
+GROUPS: Final = {
+    "card": "read the cards of agents",
+    "task": "look after tasks",
+    "task push-config": "have webhooks told of a task",
+    "config": "look at the settings",
+}
+
+COMMANDS: Final = (
+    Command("serve", "dragoman.cli.serve:SERVE", "run an agent"),
+    Command("card get", "dragoman.cli.card:GET", "show the card of an agent"),
+    Command("send", "dragoman.cli.send:SEND", "send a message to an agent"),
+    Command("task get", "dragoman.cli.task:GET", "show a task"),
+    Command("task list", "dragoman.cli.task_list:LIST", "list tasks"),
+    Command("task cancel", "dragoman.cli.task:CANCEL", "cancel a task"),
+    Command("task subscribe", "dragoman.cli.task:SUBSCRIBE", "follow a task"),
+    Command("task download", "dragoman.cli.download:DOWNLOAD", "save the results of a task"),
+    Command("task push-config create", "dragoman.cli.task_push:CREATE", "add a webhook"),
+    Command("task push-config get", "dragoman.cli.task_push:GET", "show a webhook"),
+    Command("task push-config list", "dragoman.cli.task_push:LIST", "list the webhooks of a task"),
+    Command("task push-config delete", "dragoman.cli.task_push:DELETE", "remove a webhook"),
+    Command("config show", "dragoman.cli.config:SHOW", "show all settings and their sources"),
+    Command("completion", "dragoman.cli.completion:COMPLETION", "print a script for your shell"),
+    Command("help", "dragoman.cli.about:HELP", "explain a command"),
+    Command("version", "dragoman.cli.about:VERSION", "print the version"),
+)
+
+
+def build_parsers(
+    program: str, given: list[Given], describe: Callable[[Option[object]], str]
+) -> dict[str, Parser]:
+    """Return the parsers of the program (""), of the groups and of the commands, by name.
+
+    That of the program parses a whole command line. What it returns has a member ``command``,
+    unless none was named.
+    """
+    root = Parser(
+        given=given,
+        describe=describe,
+        prog=program,
+        description="Write, call and run A2A (Agent2Agent) agents.",
+    )
+    root.add_version("-v", "--version")
+    parsers = {"": root}
+    branches = {"": root.add_subparsers(title="commands", metavar="COMMAND")}
+
+    def add(name: str, summary: str, declare: Callable[[Parser], None] | None = None) -> Parser:
+        above, _, word = name.rpartition(" ")
+        if above not in branches:
+            group = add(above, GROUPS[above])
+            branches[above] = group.add_subparsers(
+                title="commands", metavar="COMMAND", required=True
+            )
+        parsers[name] = branches[above].add_parser(
+            word,
+            help=summary,
+            description=f"{summary[0].upper()}{summary[1:]}.",
+            given=given,
+            describe=describe,
+            declare=declare,
+        )
+        return parsers[name]
+
+    for command in COMMANDS:
+        parser = add(command.name, command.summary, partial(_declare, command))
+        parser.set_defaults(command=command)
+    root.add_options(GLOBAL, _TITLE)
+    return parsers
+
+
+def _declare(command: Command, parser: Parser) -> None:
+    body = command.load()
+    if body.declare is not None:
+        body.declare(parser)
+    if body.calls_agents:
+        parser.add_options(GLOBAL, _TITLE)
+        parser.add_version("--version")

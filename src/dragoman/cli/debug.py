@@ -1,0 +1,112 @@
+"""WireLog: with ``--debug``, what goes over the wire and what the client says, on standard error.
+
+Every line is made of what may be shown (``redaction``); there is no switch for more.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncGenerator, AsyncIterator, Generator
+from contextlib import asynccontextmanager, contextmanager
+
+import httpx2
+
+from dragoman.cli.output import Output
+from dragoman.cli.redaction import redacted_headers, redacted_json, redacted_url
+from dragoman.client.tls import Tls
+
+__all__ = ("WireLog",)
+
+
+class WireLog:
+    """Tells what is done, if that was asked for."""
+
+    def __init__(self, output: Output, *, is_on: bool) -> None:
+        """Write to the standard error of an output."""
+        self._output = output
+        self._is_on = is_on
+
+    @contextmanager
+    def library_lines(self) -> Generator[None]:
+        """Have the warnings of the client told inside, and all it says if that was asked for."""
+        handler = _Lines(self._output)
+        logger = logging.getLogger("dragoman")
+        level, propagates = logger.level, logger.propagate
+        logger.setLevel(logging.DEBUG if self._is_on else logging.WARNING)
+        logger.addHandler(handler)
+        logger.propagate = False
+        try:
+            yield
+        finally:
+            logger.removeHandler(handler)
+            logger.setLevel(level)
+            logger.propagate = propagates
+
+    @asynccontextmanager
+    async def http_client(self, tls: Tls) -> AsyncGenerator[httpx2.AsyncClient | None]:
+        """Give a client that tells what it sends and receives; None if nothing is to be told."""
+        if not self._is_on:
+            yield None
+            return
+        hooks = {"request": [self._tell_request], "response": [self._tell_response]}
+        async with httpx2.AsyncClient(verify=tls.http(), event_hooks=hooks) as client:
+            yield client
+
+    def tell(self, mark: str, *lines: str) -> None:
+        """Tell lines that were sent (>) or received (<)."""
+        if self._is_on:
+            self._output.note(*(f"{mark} {line}" for line in lines))
+
+    async def _tell_request(self, request: httpx2.Request) -> None:
+        self.tell(">", f"{request.method} {redacted_url(str(request.url))}")
+        self._tell_headers(">", request.headers)
+        if request.content:
+            self.tell(">", redacted_json(request.content.decode("utf-8", "replace")))
+
+    async def _tell_response(self, response: httpx2.Response) -> None:
+        self.tell("<", f"HTTP status {response.status_code}")
+        self._tell_headers("<", response.headers)
+        response.stream = _Told(response.stream, self)
+
+    def _tell_headers(self, mark: str, headers: httpx2.Headers) -> None:
+        shown = redacted_headers(dict(headers.items()))
+        self.tell(mark, *(f"{name}: {value}" for name, value in shown.items()))
+
+
+class _Told(httpx2.AsyncByteStream):
+    """A body that is told line by line while it is read."""
+
+    def __init__(self, inner: object, log: WireLog) -> None:
+        assert isinstance(inner, httpx2.AsyncByteStream)  # noqa: S101 - of an async client
+        self._inner = inner
+        self._log = log
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        rest = b""
+        async for chunk in self._inner:
+            *lines, rest = (rest + chunk).split(b"\n")
+            self._tell(lines)
+            yield chunk
+        self._tell([rest])
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+    def _tell(self, lines: list[bytes]) -> None:
+        texts = [redacted_json(line.decode("utf-8", "replace").rstrip("\r")) for line in lines]
+        self._log.tell("<", *(text for text in texts if text))
+
+
+class _Lines(logging.Handler):
+    """Tells what a logger says."""
+
+    def __init__(self, output: Output) -> None:
+        super().__init__()
+        self._output = output
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Tell one record."""
+        if record.levelno >= logging.WARNING:
+            self._output.warn(record.getMessage())
+        else:
+            self._output.note(f"* {record.getMessage()}")

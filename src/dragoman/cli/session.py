@@ -1,0 +1,213 @@
+"""Session: the agent that the options name, ready to be asked; and the run of a command to it.
+
+The only place of the command line that knows how a client is made.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+import threading
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from dragoman.cli.commands import Body, Invocation
+from dragoman.cli.credentials import (
+    Luggage,
+    card_failure,
+    check_sources,
+    hint_for,
+    luggage_of,
+    warnings_of,
+)
+from dragoman.cli.debug import WireLog
+from dragoman.cli.debug_grpc import tapped
+from dragoman.cli.errors import CREDENTIALS_MISSING, USAGE, CliError, Failure, failure_of
+from dragoman.cli.following import Follower
+from dragoman.cli.options import API_KEY, DEBUG, EXTENSION, POLL_INTERVAL, STREAM
+from dragoman.cli.parser import Parser
+from dragoman.cli.target import FLOOR, Target, target_of, tls_of
+from dragoman.cli.waiting import within_budget
+from dragoman.client.card_cache import CardCache
+from dragoman.client.choosing import BINDINGS
+from dragoman.client.connecting import connect
+from dragoman.client.errors import NoInterfaceError
+from dragoman.client.remote import RemoteService
+from dragoman.client.retry import RetryPolicy
+from dragoman.clock import SystemClock
+from dragoman.errors import DragomanError, VersionNotSupportedError
+from dragoman.model.cards import AgentCard, AgentInterface
+from dragoman.service.service import A2AService, Call
+
+__all__ = ("Session", "agent_command", "opened", "run_async", "with_agent")
+
+_POLICY: Final = RetryPolicy(attempts=3)
+"""A person waits: what does not work for the third time is told."""
+
+
+class Session(Struct, frozen=True):
+    """An agent to ask.
+
+    Attributes:
+        card: what it says of itself; of an endpoint nothing is known, and everything is tried.
+        interface: tells the interface that is used.
+    """
+
+    service: A2AService
+    card: AgentCard
+    call: Call
+    follower: Follower
+    interface: Callable[[], AgentInterface]
+
+
+def agent_command(
+    work: Callable[[Invocation, Session], Awaitable[None]],
+    *,
+    declare: Callable[[Parser], None] | None = None,
+    is_live: bool = False,
+) -> Body:
+    """Return the body of a command that asks an agent.
+
+    Args:
+        is_live: with ``--stream`` it shows events as they come.
+    """
+
+    def run(invocation: Invocation) -> int:
+        return with_agent(
+            invocation,
+            lambda session: work(invocation, session),
+            is_live=is_live and invocation.settings[STREAM],
+        )
+
+    return Body(run=run, declare=declare)
+
+
+def with_agent(
+    invocation: Invocation, work: Callable[[Session], Awaitable[None]], *, is_live: bool = False
+) -> int:
+    """Find the agent and do some work with it, within the time there is; see ``run_async``."""
+
+    async def run() -> None:
+        target = target_of(invocation.settings, invocation.surroundings.folder)
+        async with opened(invocation, target) as session:
+            await work(session)
+
+    return run_async(invocation, run, is_live=is_live)
+
+
+def run_async(
+    invocation: Invocation, work: Callable[[], Awaitable[None]], *, is_live: bool = False
+) -> int:
+    """Do some work with an agent within the time there is, and return the exit code.
+
+    Raises:
+        CliError: it could not be done, or not in time.
+        UsageError: a secret would go to somebody whom the user has not named.
+        KeyboardInterrupt: the user, or the machine, has ended it.
+    """
+    check_sources(invocation.settings)
+    for warning in warnings_of(invocation.settings):
+        invocation.output.warn(warning)
+
+    async def run() -> None:
+        if sys.platform != "win32" and threading.current_thread() is threading.main_thread():
+            # Told to end, it ends as if it were interrupted: with the ids told.
+            loop = asyncio.get_running_loop()
+            loop.add_signal_handler(signal.SIGTERM, signal.raise_signal, signal.SIGINT)
+        async with within_budget(invocation.settings, is_live=is_live):
+            await work()
+
+    asyncio.run(run())
+    return 0
+
+
+@asynccontextmanager
+async def opened(invocation: Invocation, target: Target) -> AsyncGenerator[Session]:
+    """Open a session with an agent.
+
+    Raises:
+        CliError: what is done in it, or opening it, fails.
+    """
+    luggage = luggage_of(invocation.settings)
+    session: Session | None = None
+    try:
+        async with _connected(invocation, target, luggage) as session:
+            yield session
+    except CliError:
+        raise
+    except NoInterfaceError as problem:
+        raise CliError(_without_interface(problem, target.version)) from problem
+    except DragomanError as problem:
+        if session is None:
+            raise CliError(card_failure(problem, luggage)) from problem
+        binding = session.interface().protocol_binding
+        failure = failure_of(problem, binding=binding, has_credentials=bool(luggage.held))
+        if failure.code == CREDENTIALS_MISSING:
+            failure = replace(failure, hint=hint_for(session.card))
+        elif failure.code == USAGE and invocation.settings.is_set(API_KEY):
+            # The card does not say how a key travels, so the user has to.
+            failure = replace(failure, hint="send the key as a header with --svc-param NAME:KEY")
+        raise CliError(failure) from problem
+
+
+@asynccontextmanager
+async def _connected(
+    invocation: Invocation, target: Target, luggage: Luggage
+) -> AsyncGenerator[Session]:
+    settings = invocation.settings
+    tls = tls_of(settings, invocation.surroundings.folder)
+    log = WireLog(invocation.output, is_on=settings[DEBUG])
+    with log.library_lines():
+        async with (
+            log.http_client(tls) as http,
+            connect(
+                target.address,
+                version=target.version,
+                binding=target.bindings,
+                headers=luggage.headers,
+                auth=luggage.held or None,
+                extensions=settings[EXTENSION],
+                retry=_POLICY,
+                poll_seconds=settings[POLL_INTERVAL],
+                ca_file=tls.ca_file,
+                insecure=tls.is_insecure,
+                http=http,
+                cards=CardCache(),
+            ) as agent,
+        ):
+            remote = agent.service
+            assert isinstance(remote, RemoteService)  # noqa: S101 - what connect gives
+            service = tapped(remote, log) if settings[DEBUG] else remote
+            chosen = remote.interface
+            log.tell(
+                "*",
+                f"interface {chosen.protocol_binding} {chosen.protocol_version} {chosen.url}: the "
+                "first of the card that fits --transport and --a2a-version",
+            )
+            follower = Follower(
+                service,
+                Call(),
+                invocation.progress,
+                streams=bool(agent.card.capabilities.streaming),
+                interval=settings[POLL_INTERVAL],
+                clock=SystemClock(),
+            )
+            yield Session(service, agent.card, Call(), follower, lambda: remote.interface)
+
+
+def _without_interface(problem: NoInterfaceError, wanted: str | None) -> Failure:
+    """Tell that a card offers nothing that may be spoken; and how to, if that is by its version."""
+    offered = [name.rpartition(" ") for name in problem.offered]
+    versions = [version for binding, _, version in offered if binding in BINDINGS]
+    if wanted is None or not versions or wanted in versions:
+        return failure_of(problem)
+    failure = failure_of(VersionNotSupportedError(wanted, tuple(dict.fromkeys(versions))))
+    if wanted != FLOOR:
+        return failure
+    hint = "add --legacy (or set A2ACLI_LEGACY=1) to speak to agents of older versions"
+    return replace(failure, hint=hint)
