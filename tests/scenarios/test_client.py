@@ -234,9 +234,9 @@ async def test_a_task_that_has_ended_is_shown_to_those_who_follow_it(agent: Remo
     assert stream.reply.text == "hi"
 
 
-async def test_a_stream_goes_on_after_the_event_that_is_named(agent: RemoteAgent, way: Way) -> None:
-    if not way.is_new:
-        pytest.skip("older versions know no cursors")
+# Older versions know no cursors.
+@pytest.mark.parametrize("way", [way for way in WAYS if way.is_new], ids=str, indirect=True)
+async def test_a_stream_goes_on_after_the_event_that_is_named(agent: RemoteAgent) -> None:
     done = await agent.send("hi", skill="echo")
     events = [event async for event in agent.task(done.task_id).stream(after=2)]
     assert [(event.seq, event.kind) for event in events] == [

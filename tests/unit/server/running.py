@@ -1,0 +1,164 @@
+"""A runner to try things on."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from msgspec.structs import replace
+
+from dragoman.errors import (
+    ConflictError,
+    StoreUnavailableError,
+)
+from dragoman.model.messages import Message, text_of
+from dragoman.model.operations import SendMessageRequest
+from dragoman.model.tasks import Task, TaskState
+from dragoman.server.hub import Hub
+from dragoman.server.live import Errand, LiveTask
+from dragoman.server.runner import Limits, Runner
+from dragoman.service.worker import Completed, Outcome, Plan, Turn
+from dragoman.stores.base import (
+    Done,
+    InboxItem,
+    Scope,
+    SendRecord,
+    StoredTask,
+    TaskWrite,
+)
+from dragoman.stores.memory import MemoryTaskStore
+from dragoman.testing.clock import FakeClock
+from tests.unit.server.fakes import (
+    NEW_TASK,
+    SCOPE,
+    Gate,
+    ScriptedWorker,
+    agent_message,
+    user_message,
+)
+
+__all__ = (
+    "CANCELED",
+    "COMPLETED",
+    "DIRECT",
+    "FAILED",
+    "INPUT_REQUIRED",
+    "REQUEST",
+    "WORKING",
+    "BreakableStore",
+    "Stage",
+    "ask",
+    "stage",
+    "status_text",
+    "unfinished",
+)
+
+COMPLETED = TaskState.COMPLETED
+FAILED = TaskState.FAILED
+CANCELED = TaskState.CANCELED
+WORKING = TaskState.WORKING
+INPUT_REQUIRED = TaskState.INPUT_REQUIRED
+
+REQUEST = SendMessageRequest(message=user_message())
+DIRECT = Plan(skill_id="echo", is_direct=True)
+
+Run = Callable[[Turn], Awaitable[Outcome]]
+
+
+class BreakableStore(MemoryTaskStore):
+    """A store in memory that fails when it is told to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.failure: StoreUnavailableError | ConflictError | None = None
+        self.is_down = False
+        # A message for the inbox waits for this on its way.
+        self.takes_messages = asyncio.Event()
+        self.takes_messages.set()
+
+    @property
+    def is_available(self) -> bool:
+        return super().is_available and not self.is_down
+
+    def append(self, write: TaskWrite, done: Done) -> None:
+        if self.failure is None:
+            super().append(write, done)
+        else:
+            asyncio.get_running_loop().call_soon(done, self.failure)
+
+    async def put_inbox(self, task_id: str, message: bytes, send: SendRecord | None) -> int:
+        await self.takes_messages.wait()
+        if self.failure is not None:
+            raise self.failure
+        return await super().put_inbox(task_id, message, send)
+
+    async def load(self, scope: Scope, task_id: str) -> StoredTask | None:
+        if isinstance(self.failure, StoreUnavailableError):
+            raise self.failure
+        return await super().load(scope, task_id)
+
+
+class Stage:
+    """A runner, and all that it runs on."""
+
+    def __init__(self, worker: ScriptedWorker, limits: Limits) -> None:
+        self.worker = worker
+        self.store = BreakableStore()
+        self.clock = FakeClock()
+        self.hub = Hub()
+        self.runner = Runner(
+            worker=worker, store=self.store, clock=self.clock, hub=self.hub, limits=limits
+        )
+
+    def begin(self, text: str = "hello", *, task_id: str = "t-1") -> LiveTask:
+        return self.runner.begin(task_id, NEW_TASK, Errand(message=user_message(text)), None)
+
+    async def task(self, task_id: str = "t-1") -> Task:
+        """Return the task as the store has it."""
+        stored = await self.store.load(SCOPE, task_id)
+        assert stored is not None
+        assert stored.snapshot is not None
+        return stored.snapshot.task()
+
+    async def deliver(self, live: LiveTask, text: str) -> "asyncio.Future[None]":
+        """Hand a further message to a task, durably."""
+        delivery = self.runner.deliver(live, Errand(message=user_message(text, text)), None)
+        await delivery.stored
+        return delivery.settled
+
+
+async def stage(
+    run: Run | None = None,
+    *,
+    answer: Callable[[SendMessageRequest], Awaitable[Message]] | None = None,
+    running_turns: int = 10,
+    waiting_turns: int = 10,
+) -> Stage:
+    limits = Limits(
+        running_turns=running_turns, waiting_turns=waiting_turns, cancel_grace_seconds=0
+    )
+    made = Stage(ScriptedWorker(run, answer=answer), limits)
+    await made.store.open()
+    return made
+
+
+def status_text(task: Task) -> str:
+    return "" if task.status.message is None else text_of(task.status.message.parts)
+
+
+async def unfinished(on: Stage, *, inbox: tuple[InboxItem, ...] = ()) -> StoredTask:
+    """Leave a task in the store that another process has begun."""
+    other = Stage(ScriptedWorker(Gate().run), Limits())
+    other.store = on.store
+    other.runner = Runner(
+        worker=other.worker, store=on.store, clock=on.clock, hub=on.hub, limits=Limits()
+    )
+    live = other.begin(task_id="t-0")
+    await live.durable()
+    await other.runner.drain(0)
+    stored = await on.store.load(SCOPE, "t-0")
+    assert stored is not None
+    return replace(stored, inbox=inbox)
+
+
+async def ask(turn: Turn) -> Outcome:
+    answer = await turn.ask(agent_message("which?"))
+    return Completed(agent_message(f"so {text_of(answer.parts)}"))
