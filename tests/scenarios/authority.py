@@ -105,10 +105,21 @@ class Guard:
 
 
 class Authority:
-    """Issues t1, t2 and so on; only the last one is good, until it is revoked."""
+    """Issues t1, t2 and so on; only the last one is good, until it is revoked.
+
+    Attributes:
+        interval: how often a device may ask, in seconds.
+        lifetime: how long a token is good, in seconds.
+        denial: what a person is told to have answered instead of agreeing.
+        revoked: the tokens that were given back.
+    """
 
     def __init__(self) -> None:
         self.url = ""
+        self.interval = 5.0
+        self.lifetime = 3600
+        self.denial = ""
+        self.revoked: list[str] = []
         self.issued = 0
         self.is_good = False
         self.asked: list[dict[str, str]] = []
@@ -142,6 +153,7 @@ class Authority:
                     "issuer": self.url,
                     "token_endpoint": f"{self.url}/token",
                     "device_authorization_endpoint": f"{self.url}/device",
+                    "revocation_endpoint": f"{self.url}/revoke",
                 }
             case "/device":
                 return 200, {
@@ -149,8 +161,11 @@ class Authority:
                     "user_code": "WDJB-MJHT",
                     "verification_uri": f"{self.url}/go",
                     "expires_in": 600,
-                    "interval": 5,
+                    "interval": self.interval,
                 }
+            case "/revoke":
+                self.revoked.append(form["token"])
+                return 200, {}
             case "/token":
                 self.asked.append(form)
                 return self._token(form, shown)
@@ -165,6 +180,8 @@ class Authority:
                 refresh != f"r{self.issued}"
             ):
                 return 400, {"error": "invalid_grant"}
+            case {"device_code": _} if self.denial:
+                return 400, {"error": self.denial}
             case {"device_code": _}:
                 self.polls += 1
                 if not self.has_agreed:
@@ -178,7 +195,7 @@ class Authority:
         return 200, {
             "access_token": f"t{self.issued}",
             "token_type": "Bearer",
-            "expires_in": 3600,
+            "expires_in": self.lifetime,
             "refresh_token": f"r{self.issued}",
         }
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
@@ -353,7 +353,11 @@ async def test_bytes_that_are_no_message_are_refused(
 
 
 async def test_a_busy_agent_says_when_to_come_back(gate: Gate) -> None:
-    limits = {"max_running_turns": 1, "max_waiting_turns": 0, "shutdown_grace_seconds": 0}
+    limits: dict[str, Any] = {
+        "max_running_turns": 1,
+        "max_waiting_turns": 0,
+        "shutdown_grace_seconds": 0,
+    }
     async with serving(make_agent(), **limits) as served, Grpc(served.url) as wire:
         await wire.start(to("hold", gate.name))
         await gate.reached()

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from dragoman.errors import UsageError
 from dragoman.model.parts import Part
+from dragoman.model.plain_data import BYTES
 
 __all__ = ("File",)
 
@@ -34,7 +35,7 @@ class File(Struct, frozen=True):
     def from_path(cls, path: str | Path, *, media_type: str | None = None) -> File:
         """Read a file from disk; its media type is guessed from the name unless given."""
         path = Path(path)
-        guess = media_type or mimetypes.guess_type(path.name)[0] or "application/octet-stream"
+        guess = media_type or mimetypes.guess_type(path.name)[0] or BYTES
         return cls(content=path.read_bytes(), name=path.name, media_type=guess)
 
     @classmethod

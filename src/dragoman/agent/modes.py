@@ -18,6 +18,7 @@ from dragoman.agent.files import File
 from dragoman.agent.results import Reply
 from dragoman.agent.signature import Kind, Signature, alternatives
 from dragoman.model.parts import Part
+from dragoman.model.plain_data import BYTES
 from dragoman.model.tasks import Artifact
 
 __all__ = ("ANY", "JSON", "TEXT", "input_modes", "output_modes")
@@ -67,7 +68,7 @@ def _modes_of(kind: object) -> tuple[str, ...]:
     if kind is str:
         return (TEXT,)
     if kind in _BYTES:
-        return ("application/octet-stream",)
+        return (BYTES,)
     if kind in _FILES:
         return (ANY,)
     origin = typing.get_origin(kind) or kind

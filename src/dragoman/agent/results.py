@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Final, cast
 import msgspec
 
 from dragoman.agent.files import File
-from dragoman.agent.schema import dump_model
 from dragoman.errors import UsageError
 from dragoman.model.media_types import accepts
 from dragoman.model.messages import Message, Role
 from dragoman.model.parts import Part
+from dragoman.model.plain_data import BYTES, to_plain_data
 from dragoman.model.tasks import Artifact
 from dragoman.service.worker import Completed, Outcome, Turn
 
@@ -30,7 +30,6 @@ __all__ = (
     "turn_message",
 )
 
-_BYTES_MEDIA_TYPE: Final = "application/octet-stream"
 _END_OF_STREAM: Final = (Part(text=""),)
 _COMPLETED: Final = Completed()
 
@@ -83,22 +82,13 @@ def parts_of(value: object) -> tuple[Part, ...]:
     if isinstance(value, Reply | Message):
         return value.parts
     if isinstance(value, bytes | bytearray):
-        return (Part(raw=bytes(value), media_type=_BYTES_MEDIA_TYPE),)
+        return (Part(raw=bytes(value), media_type=BYTES),)
     if isinstance(value, list | tuple):
         items = cast("Sequence[object]", value)
         if items and all(isinstance(item, Part | File) for item in items):
             return tuple(part for item in items for part in parts_of(item))
-    return (Part(data=_json_of(cast("object", value))),)
-
-
-def _json_of(value: object) -> object:
-    try:
-        return msgspec.to_builtins(value, str_keys=True, enc_hook=dump_model)
-    except (TypeError, NotImplementedError) as error:
-        raise UsageError(
-            f"a {type(value).__qualname__} cannot be sent: use text, bytes, File, Part, Artifact, "
-            "or data that JSON can express"
-        ) from error
+    data = to_plain_data(cast("object", value), instead="text, bytes, File, Part, Artifact")
+    return (Part(data=data),)
 
 
 def turn_message(turn: Turn, reply: Reply) -> Message:

@@ -8,34 +8,23 @@ imported.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final, Protocol, TypedDict, TypeGuard, cast
+from typing import TYPE_CHECKING, Final, Protocol, TypedDict, cast
 
 import msgspec
 
 from dragoman.errors import FieldViolation, InvalidParamsError
+from dragoman.model.plain_data import is_model, with_whole_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dragoman.model.base import JsonObject
 
-__all__ = ("convert", "dump_model", "invalid", "is_model", "schema_of", "schemas_of")
+__all__ = ("convert", "invalid", "schema_of", "schemas_of")
 
 _REF: Final = "#/$defs/{name}"
 _PLACE: Final = re.compile(r" - at (?:`key` in )?`\$([^`]*)`$")
 _MISSING: Final = re.compile(r"Object missing required field `([^`]+)`")
-
-
-class _Model(Protocol):
-    """What we use of a pydantic model."""
-
-    @classmethod
-    def model_validate(cls, obj: object, /) -> object: ...
-
-    @classmethod
-    def model_json_schema(cls) -> JsonObject: ...
-
-    def model_dump(self, *, mode: str) -> object: ...
 
 
 class _ModelError(ValueError):
@@ -45,22 +34,6 @@ class _ModelError(ValueError):
         """Keep (path below the model, description) pairs."""
         super().__init__("is invalid")
         self.found = found
-
-
-def is_model(kind: object) -> TypeGuard[type[_Model]]:
-    """Tell whether this is a pydantic model class."""
-    return (
-        isinstance(kind, type)
-        and hasattr(kind, "__pydantic_validator__")
-        and hasattr(kind, "model_validate")
-    )
-
-
-def dump_model(value: object) -> object:
-    """Turn a pydantic model into JSON-like data; an ``enc_hook`` of msgspec."""
-    if is_model(type(value)):
-        return cast("_Model", value).model_dump(mode="json")
-    raise NotImplementedError
 
 
 def invalid(violations: Sequence[FieldViolation]) -> InvalidParamsError:
@@ -84,9 +57,9 @@ def convert(value: object, kind: object, path: str, *, is_text: bool = False) ->
     except msgspec.ValidationError as error:
         if "got `float`" not in str(error):
             raise invalid(_violations(error, path)) from None
-    # A google.protobuf.Value (gRPC) has doubles only, so 5.0 stands for the integer 5 as well.
+    # From gRPC, 5.0 stands for the integer 5 as well.
     try:
-        return _convert(_with_whole_numbers(value), kind, is_strict=not is_text)
+        return _convert(with_whole_numbers(value), kind, is_strict=not is_text)
     except msgspec.ValidationError as error:
         raise invalid(_violations(error, path)) from None
 
@@ -122,17 +95,6 @@ class _ModelFindings(Protocol):
 
 def _suffix(location: tuple[str | int, ...]) -> str:
     return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in location)
-
-
-def _with_whole_numbers(value: object) -> object:
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    if isinstance(value, dict):
-        members = cast("JsonObject", value)
-        return {name: _with_whole_numbers(member) for name, member in members.items()}
-    if isinstance(value, list):
-        return [_with_whole_numbers(item) for item in cast("list[object]", value)]
-    return value
 
 
 def _violations(error: msgspec.ValidationError, path: str) -> list[FieldViolation]:

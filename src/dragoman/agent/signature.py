@@ -19,10 +19,11 @@ from msgspec import UNSET, Struct
 
 from dragoman.agent.context import Context, SyncContext
 from dragoman.agent.files import File
-from dragoman.agent.schema import convert, invalid, is_model, schema_of, schemas_of
+from dragoman.agent.schema import convert, invalid, schema_of, schemas_of
 from dragoman.errors import FieldViolation, InvalidParamsError, UsageError
 from dragoman.model.messages import Message, text_of
 from dragoman.model.parts import Part
+from dragoman.model.plain_data import is_model
 
 if typing.TYPE_CHECKING:
     from dragoman.model.base import JsonObject

@@ -1,7 +1,7 @@
 """The keys that a card's signature may be made with: given, or fetched from where that is allowed.
 
 A ``jku`` in a signature is the word of whoever made the card. It is followed to addresses on an
-allow-list, by https, and nowhere else.
+allow-list, by https or on this machine, and nowhere else.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from joserfc.jwk import ECKey, JWKRegistry, OKPKey, RSAKey
 
 from dragoman.auth.errors import AuthorizationServerError
 from dragoman.auth.fetching import get_json
-from dragoman.auth.origins import origin_of
+from dragoman.auth.origins import is_confidential, origin_of
 from dragoman.clock import Clock, SystemClock
 from dragoman.errors import UsageError
 from dragoman.model.base import JsonObject
 
-__all__ = ("Key", "NoKeyError", "TrustedKeys", "read_key")
+__all__ = ("Key", "KeysOutOfReachError", "NoKeyError", "TrustedKeys", "read_key")
 
 Key: TypeAlias = RSAKey | ECKey | OKPKey
 """An asymmetric one: who can verify with a shared secret can sign with it."""
@@ -41,6 +41,10 @@ _RSA_BITS: Final = 2048
 
 class NoKeyError(Exception):
     """There is no key for a signature; the message says why."""
+
+
+class KeysOutOfReachError(NoKeyError):
+    """The address of the keys gives no answer, or none with keys; it may later."""
 
 
 def read_key(key: Mapping[str, object]) -> Key:
@@ -79,10 +83,10 @@ class TrustedKeys:
                 URLs, of which exactly that one is.
 
         Raises:
-            UsageError: a set cannot be read, or an address is none of https.
+            UsageError: a set cannot be read, or an address is neither https nor on this machine.
         """
         self._given = [key for one in sets for key in _keys_in(_read_set(one))]
-        self._allowed = tuple(map(_https, jku))
+        self._allowed = tuple(map(_safe, jku))
         self._http = http
         self._clock: Clock = clock or SystemClock()
         self._fetched: dict[str, tuple[int, list[JsonObject]]] = {}
@@ -117,9 +121,9 @@ class TrustedKeys:
         try:
             answer = await get_json(self._http, url)
         except AuthorizationServerError as error:
-            raise NoKeyError(str(error)) from error
+            raise KeysOutOfReachError(str(error)) from error
         if answer.status != 200:
-            raise NoKeyError(f"{url} answers with HTTP status {answer.status}")
+            raise KeysOutOfReachError(f"{url} answers with HTTP status {answer.status}")
         keys = _keys_in(answer.body)
         self._fetched[url] = (now_ms, keys)
         return keys
@@ -163,14 +167,14 @@ def _bits(number: object) -> int:
         return 0
 
 
-def _https(url: str) -> str:
-    if urlsplit(url).scheme != "https":
+def _safe(url: str) -> str:
+    if not is_confidential(url):
         raise UsageError(f"keys are fetched by https alone, and {url!r} is not")
     return url if urlsplit(url).path.strip("/") else origin_of(url)
 
 
 def _is_allowed(url: str, allowed: Collection[str]) -> bool:
     try:
-        return urlsplit(url).scheme == "https" and (url in allowed or origin_of(url) in allowed)
+        return is_confidential(url) and (url in allowed or origin_of(url) in allowed)
     except (UsageError, ValueError):
         return False

@@ -11,6 +11,7 @@ from base64 import b64encode
 from collections.abc import Awaitable, Callable, Mapping
 from inspect import isawaitable
 from typing import Final, Literal, Protocol, Self, TypeAlias, runtime_checkable
+from urllib.parse import urlencode
 
 from msgspec import Struct
 from msgspec.structs import force_setattr, replace
@@ -60,6 +61,12 @@ class Attachment(Struct, frozen=True):
             return dict(self.headers)
         pairs = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
         return {**self.headers, "Cookie": pairs}
+
+    def applied_to(self, url: str) -> str:
+        """Return a URL with what travels in its query."""
+        if not self.query:
+            return url
+        return f"{url}{'&' if '?' in url else '?'}{urlencode(self.query)}"
 
     def grpc_metadata(self) -> tuple[tuple[str, str], ...]:
         """Return everything as metadata: a call of gRPC has neither query nor cookies."""

@@ -5,6 +5,7 @@ Redirects are not followed: what is allowed is one address, not what it points t
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from typing import Final
@@ -19,6 +20,9 @@ __all__ = ("Answer", "get_json", "post_form")
 
 _TIMEOUT_SECONDS: Final = 10.0
 """For each step of a call; an authorization server that is slower is down."""
+
+_TOTAL_SECONDS: Final = 30.0
+"""For all steps together: an answer that drips in byte by byte is never silent."""
 
 _LIMIT: Final = 256 * 1024
 """Bytes. Large key sets have some 20 KiB, metadata 5 KiB, tokens 10 KiB."""
@@ -67,6 +71,7 @@ async def _call(
         raise AuthorizationServerError(url, "only https is safe for this")
     try:
         async with (
+            asyncio.timeout(_TOTAL_SECONDS),
             _opened(http) as client,
             client.stream(
                 method,
@@ -78,7 +83,7 @@ async def _call(
             ) as response,
         ):
             return Answer(response.status_code, _object(await _read(response, url)))
-    except httpx2.HTTPError as error:
+    except (httpx2.HTTPError, TimeoutError) as error:
         finding = str(error) or type(error).__name__
         raise AuthorizationServerError(url, f"no answer: {finding}") from error
 

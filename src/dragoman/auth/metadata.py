@@ -20,10 +20,11 @@ _OAUTH: Final = "/.well-known/oauth-authorization-server"
 
 
 class Endpoints(Struct, frozen=True):
-    """Where tokens come from; ``device_url`` is empty if the server has no device flow."""
+    """Where tokens come from, and go; what a server does not have is empty."""
 
     token_url: str
     device_url: str = ""
+    revocation_url: str = ""
 
 
 async def discover(http: httpx2.AsyncClient | None, issuer: str) -> Endpoints:
@@ -67,7 +68,11 @@ async def read_metadata(
     token_url = _endpoint(answer.body, "token_endpoint", url)
     if not token_url:
         raise AuthorizationServerError(url, "names no token_endpoint")
-    return Endpoints(token_url, _endpoint(answer.body, "device_authorization_endpoint", url))
+    return Endpoints(
+        token_url,
+        _endpoint(answer.body, "device_authorization_endpoint", url),
+        _endpoint(answer.body, "revocation_endpoint", url),
+    )
 
 
 def _endpoint(document: dict[str, object], name: str, url: str) -> str:

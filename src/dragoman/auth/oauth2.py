@@ -1,6 +1,7 @@
 """OAuth 2.0: what is said to an authorization server to get a token, and what it answers.
 
-Client credentials (RFC 6749, 4.4), device authorization (RFC 8628) and refreshing (RFC 6749, 6).
+Client credentials (RFC 6749, 4.4), device authorization (RFC 8628), refreshing (RFC 6749, 6) and
+revoking (RFC 7009).
 Who asks, and when, is decided in ``dragoman.auth.grants``.
 """
 
@@ -74,6 +75,7 @@ class AuthorizationServer(Struct, frozen=True, kw_only=True):
 
     token_url: str
     device_url: str = ""
+    revocation_url: str = ""
     client_id: str
     client_secret: str = ""
     client_auth: ClientAuth = "basic"
@@ -135,6 +137,18 @@ class AuthorizationServer(Struct, frozen=True, kw_only=True):
             except AuthorizationServerError:
                 # RFC 8628, 3.5: a server that does not answer is asked less and less often.
                 interval *= 2
+
+    async def revoke(self, token: Token) -> None:
+        """Have a token, and all that came from the same authorization, be worth nothing.
+
+        The server must have a ``revocation_url``. One that is worthless already is no failure
+        (RFC 7009, 2.2).
+        """
+        kinds = {"refresh_token": token.refresh_token, "access_token": token.access_token}
+        for kind, secret in kinds.items():
+            if secret:
+                form = {"token": secret, "token_type_hint": kind}
+                await self._post(self.revocation_url, form)
 
     async def _token(self, form: Mapping[str, str]) -> Token:
         now_ms = self.clock.now_ms()

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from dragoman.clock import Clock
 
-__all__ = ("Token", "TokenKeeper", "TokenKey")
+__all__ = ("Obtain", "Token", "TokenKeeper", "TokenKey")
 
 _SKEW_MS: Final = 60_000
 """A token is renewed this long before it expires: clocks differ, and requests take their time."""

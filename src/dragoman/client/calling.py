@@ -136,11 +136,7 @@ class Caller:
             except (A2AError, ClientError) as problem:
                 if has_begun:
                     raise
-                if (
-                    isinstance(problem, UnauthenticatedError)
-                    and not is_renewed
-                    and transport.renew()
-                ):
+                if not is_renewed and _renews(transport, problem):
                     is_renewed = True
                 else:
                     await self._move_on(index, operation, problem)
@@ -173,11 +169,7 @@ class Caller:
             try:
                 answer = await transport.call(operation, self._addressed(request), extensions)
             except (A2AError, ClientError) as problem:
-                if (
-                    isinstance(problem, UnauthenticatedError)
-                    and not is_renewed
-                    and transport.renew()
-                ):
+                if not is_renewed and _renews(transport, problem):
                     is_renewed = True
                 else:
                     await self._move_on(index, operation, problem)
@@ -258,6 +250,11 @@ class Caller:
         except TaskNotFoundError:
             return None
         return found if isinstance(found, Task) else None
+
+
+def _renews(transport: Transport, problem: DragomanError) -> bool:
+    """Tell whether the agent has refused what was shown to it, and other can be shown."""
+    return isinstance(problem, UnauthenticatedError) and transport.renew()
 
 
 def _named(batch: Batch) -> Batch:

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from typing import TYPE_CHECKING, Unpack
 
+from dragoman.client.cards import CardReading
+from dragoman.client.discovery import FoundCard
+from dragoman.client.errors import ProtocolError
 from dragoman.client.remote import RemoteService
 from dragoman.client.reply import AgentReply
 from dragoman.client.sending import SendOptions, request_of
 from dragoman.client.stream import AgentStream
 from dragoman.client.tasks import TaskHandle
+from dragoman.dialects.v1_0.card import encode_card
 from dragoman.model.messages import Message
 from dragoman.model.operations import (
     CancelTaskRequest,
@@ -21,6 +25,7 @@ from dragoman.service.service import Call
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from dragoman.client.card_trust import CardTrust
     from dragoman.model.cards import AgentCard, AgentInterface
     from dragoman.model.tasks import TaskState
     from dragoman.service.service import A2AService
@@ -39,11 +44,23 @@ class RemoteAgent:
         service: the operations of the protocol, one method each, for what this class does not do.
     """
 
-    def __init__(self, service: A2AService, card: AgentCard, new_id: Callable[[], str]) -> None:
-        """Talk through a service; ``new_id`` names messages."""
+    def __init__(
+        self,
+        service: A2AService,
+        card: AgentCard,
+        new_id: Callable[[], str],
+        trust: CardTrust | None = None,
+    ) -> None:
+        """Talk through a service.
+
+        Args:
+            new_id: names messages.
+            trust: who must have signed the cards to come.
+        """
         self.service = service
         self.card = card
         self._new_id = new_id
+        self._trust = trust
 
     @property
     def interface(self) -> AgentInterface | None:
@@ -104,8 +121,12 @@ class RemoteAgent:
 
         Args:
             changed_after: an RFC 3339 time; only tasks whose status is of then or later.
+
+        Raises:
+            ProtocolError: the pages lead in a circle.
         """
         token = ""
+        seen: set[str] = set()
         while True:
             request = ListTasksRequest(
                 context_id=context_id,
@@ -121,14 +142,24 @@ class RemoteAgent:
             token = page.next_page_token
             if not token:
                 return  # R-3.1.4-6
+            if token in seen:
+                raise ProtocolError(self.card.name, "its list of tasks leads in a circle")
+            seen.add(token)
 
     async def extended_card(self) -> AgentCard:
-        """Ask for the card that the agent has for this caller, and go by it from now on."""
+        """Ask for the card that the agent has for this caller, and go by it from now on.
+
+        Raises:
+            CardUntrustedError: it is not signed by those who must have signed cards of this agent.
+        """
+        card = await self.service.get_extended_agent_card(GetExtendedAgentCardRequest(), Call())
+        if self._trust is not None:
+            await self._trust.checked(FoundCard(CardReading(card), "", encode_card(card)))
         # R-3.1.11-5: it replaces the public one for the session.
-        self.card = await self.service.get_extended_agent_card(
-            GetExtendedAgentCardRequest(), Call()
-        )
-        return self.card
+        self.card = card
+        if isinstance(self.service, RemoteService):
+            self.service.adopt(card)
+        return card
 
 
 class Conversation:

@@ -9,34 +9,31 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from dragoman.auth.origins import origin_of
+from dragoman.bindings.grpc.base import is_installed
 from dragoman.client.calling import Caller
+from dragoman.client.card_access import Address, get_card
 from dragoman.client.card_cache import CardCache
-from dragoman.client.cards import CardReading
 from dragoman.client.choosing import BINDINGS, Binding, binding_named, offers_of
 from dragoman.client.client import RemoteAgent
 from dragoman.client.dialing import Dialer
-from dragoman.client.discovery import FoundCard, find_card
-from dragoman.client.grpc_transport import is_installed
 from dragoman.client.http_pool import HttpPool
 from dragoman.client.polling import POLL_SECONDS
 from dragoman.client.remote import RemoteService
 from dragoman.client.retry import RetryPolicy
 from dragoman.client.tls import Tls
 from dragoman.clock import SystemClock
-from dragoman.dialects.negotiation import V1_0, Version, parse_version
+from dragoman.dialects.negotiation import Version, parse_version
 from dragoman.errors import UsageError
-from dragoman.model.cards import AgentCapabilities, AgentCard, AgentInterface
 
 if TYPE_CHECKING:
     import httpx2
 
+    from dragoman.auth.card_keys import TrustedKeys
     from dragoman.auth.choosing import Held
+    from dragoman.client.card_trust import CardTrust
     from dragoman.clock import Clock
 
 __all__ = ("Address", "connect")
-
-Address = str | Path | AgentCard | AgentInterface
-"""A host, an origin, the URL of a card or an agent, a path, a ``file:`` URL; or what is known."""
 
 _CARDS: Final = CardCache()
 """The cards that this process has fetched."""
@@ -53,6 +50,9 @@ async def connect(
     tenant: str | None = None,
     headers: Mapping[str, str] | None = None,
     auth: Held | None = None,
+    trust: CardTrust | TrustedKeys | None = None,
+    card_auth: bool = False,
+    extended_card: bool = False,
     extensions: Sequence[str] = (),
     retry: RetryPolicy = _PATIENT,
     poll_seconds: float = POLL_SECONDS,
@@ -65,7 +65,7 @@ async def connect(
     """Connect to an agent: its card, version, binding and credentials are worked out.
 
     Used as ``async with connect("https://agent.example.com") as agent:``. Only the card is fetched
-    then; an interface of it is chosen by the first call.
+    then; an interface of it is chosen by the first call, which may be that for the extended card.
 
     Args:
         address: where the agent is. A card that is given is used as it is, and an interface alone
@@ -76,17 +76,23 @@ async def connect(
         tenant: the one whose interfaces to use; otherwise the card's order counts.
         headers: what goes along with every request to the origin of the address.
         auth: what can be shown to the agent, see ``dragoman.auth``.
+        trust: the keys of which one must have signed the card; without it, signatures are not
+            looked at.
+        card_auth: show what is in ``auth`` to get the card, too. How it travels then, no card has
+            told: give an API key its name.
+        extended_card: go by the card that the agent has for this caller, if it offers one.
         extensions: the protocol extensions that this program knows; each is declared in every
             request. An agent that requires another is not called.
         retry: how often and how patiently to ask again.
         poll_seconds: how long to wait between two looks at a task, if the agent does not stream.
         ca_file: the authorities to trust instead of the machine's own, as PEM.
-        insecure: trust whatever certificate is shown; for tests. gRPC is not used then.
+        insecure: trust whatever certificate is shown; for tests.
         http: a client of your own for HTTP, with its proxies and certificates.
         cards: where cards are kept that were fetched; otherwise this process's own.
 
     Raises:
         CardError: there is no card, or none that can be used.
+        CardUntrustedError: it is not signed, or not by those who are trusted.
         ClientError, A2AError: the agent cannot be asked for its card, or refuses.
         UsageError: an argument is wrong.
     """
@@ -96,10 +102,16 @@ async def connect(
     async with AsyncExitStack() as stack:
         pool = HttpPool(tls, http)
         stack.push_async_callback(pool.aclose)
-        # R-3.6.1-1. Of the cards that an agent may have, that of 1.0 lists all of its interfaces.
-        told = {**(headers or {}), "A2A-Version": str(V1_0)}
-        found = _given(address) or await find_card(
-            _place(address), pool=pool, cache=cards or _CARDS, clock=clock, headers=told
+        demanded = _demanded(trust)
+        found = await get_card(
+            address,
+            pool=pool,
+            tls=tls,
+            cache=cards or _CARDS,
+            clock=clock,
+            headers=headers or {},
+            held=auth if card_auth else None,
+            trust=demanded,
         )
         card = found.reading.card
         offers = offers_of(
@@ -108,7 +120,7 @@ async def connect(
             bindings=_bindings_of(binding),
             version=wanted,
             tenant=tenant,
-            installed=_installed(is_insecure=insecure),
+            installed=_installed(),
             is_xpr=found.reading.is_xpr,
         )
         dialer = Dialer(
@@ -125,33 +137,19 @@ async def connect(
         service = RemoteService(
             caller, card, extensions=tuple(extensions), poll_seconds=poll_seconds
         )
-        yield RemoteAgent(service, card, clock.new_id)
+        agent = RemoteAgent(service, card, clock.new_id, demanded)
+        if extended_card and card.capabilities.extended_agent_card:
+            await agent.extended_card()
+        yield agent
 
 
-def _given(address: Address) -> FoundCard | None:
-    """Return the card that the user has given, be it as little as an interface."""
-    if isinstance(address, AgentInterface):
-        card = AgentCard(
-            name=address.url,
-            description="",
-            supported_interfaces=(address,),
-            version="",
-            # What it can do is not known: the agent's refusal will tell.
-            capabilities=AgentCapabilities(
-                streaming=True, push_notifications=True, extended_agent_card=True
-            ),
-            default_input_modes=(),
-            default_output_modes=(),
-            skills=(),
-        )
-        return FoundCard(CardReading(card), "")
-    return FoundCard(CardReading(address), "") if isinstance(address, AgentCard) else None
+def _demanded(trust: CardTrust | TrustedKeys | None) -> CardTrust | None:
+    if trust is None:
+        return None
+    # This imports cryptography, which takes its time.
+    from dragoman.client.card_trust import trust_of  # noqa: PLC0415 - see above
 
-
-def _place(address: Address) -> str | Path:
-    if not isinstance(address, str | Path):
-        raise UsageError(f"{address!r} is no address of an agent")
-    return address
+    return trust_of(trust)
 
 
 def _version_of(text: str | None) -> Version | None:
@@ -168,6 +166,5 @@ def _bindings_of(names: str | Sequence[str]) -> tuple[Binding, ...]:
     return tuple(binding_named(name) for name in listed)
 
 
-def _installed(*, is_insecure: bool) -> tuple[Binding, ...]:
-    has_grpc = is_installed() and not is_insecure
-    return tuple(name for name in BINDINGS if name != "GRPC" or has_grpc)
+def _installed() -> tuple[Binding, ...]:
+    return tuple(name for name in BINDINGS if name != "GRPC" or is_installed())

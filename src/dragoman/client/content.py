@@ -14,10 +14,11 @@ from dragoman.client.files import ReceivedFile
 from dragoman.errors import UsageError
 from dragoman.model.messages import Message, text_of
 from dragoman.model.parts import Part
+from dragoman.model.plain_data import BYTES, is_model, to_plain_data, with_whole_numbers
 
 __all__ = ("data_of", "files_of", "parts_of", "typed")
 
-_BYTES: Final = "application/octet-stream"
+_SENDABLE: Final = "text, bytes, a Path, a File, a Part"
 
 T = TypeVar("T")
 
@@ -29,15 +30,6 @@ class HasPart(Protocol):
     def part(self) -> Part:
         """Return the part that carries it."""
         ...
-
-
-class _Model(Protocol):
-    """What is used of a pydantic model, which is recognised by its shape and never imported."""
-
-    @classmethod
-    def model_validate(cls, obj: object, /) -> object: ...
-
-    def model_dump(self, *, mode: str) -> object: ...
 
 
 # --- what is said -------------------------------------------------------------------------------
@@ -70,13 +62,13 @@ def _parts_of(value: object) -> tuple[Part, ...]:
         case Path():
             return (_file_part(value),)
         case bytes() | bytearray() | memoryview():
-            return (Part(raw=bytes(cast("bytes", value)), media_type=_BYTES),)
+            return (Part(raw=bytes(cast("bytes", value)), media_type=BYTES),)
         case HasPart():
             return (value.part(),)
         case list() | tuple() if _is_content(cast("Sequence[object]", value)):
             return parts_of(cast("Sequence[object]", value))
         case _:
-            return (Part(data=_json_of(value)),)
+            return (Part(data=to_plain_data(value, instead=_SENDABLE)),)
 
 
 def _is_content(items: Sequence[object]) -> bool:
@@ -90,24 +82,8 @@ def _file_part(path: Path) -> Part:
     except OSError as problem:
         raise UsageError(f"cannot read {path}: {problem.strerror}") from None
     return Part(
-        raw=content, filename=path.name, media_type=mimetypes.guess_type(path.name)[0] or _BYTES
+        raw=content, filename=path.name, media_type=mimetypes.guess_type(path.name)[0] or BYTES
     )
-
-
-def _json_of(value: object) -> object:
-    try:
-        return msgspec.to_builtins(value, str_keys=True, enc_hook=_dump_model)
-    except (TypeError, NotImplementedError):
-        raise UsageError(
-            f"a {type(value).__qualname__} cannot be sent: "
-            "use text, bytes, a Path, a File, a Part, or data that JSON can express"
-        ) from None
-
-
-def _dump_model(value: object) -> object:
-    if not hasattr(value, "model_dump"):
-        raise NotImplementedError
-    return cast("_Model", value).model_dump(mode="json")
 
 
 # --- what is heard ------------------------------------------------------------------------------
@@ -140,7 +116,7 @@ def typed(parts: tuple[Part, ...], kind: object) -> object:
         ValueError: it does not fit; says where.
     """
     for value in data_of(parts):
-        return _convert(_with_whole_numbers(value), kind)
+        return _convert(with_whole_numbers(value), kind)
     return _convert(text_of(parts), kind, is_strict=False)
 
 
@@ -150,18 +126,6 @@ def _convert(value: object, kind: object, *, is_strict: bool = True) -> object:
 
 
 def _validate_model(kind: type, value: object) -> object:
-    if not hasattr(kind, "model_validate"):
+    if not is_model(kind):
         raise NotImplementedError
-    return cast("type[_Model]", kind).model_validate(value)
-
-
-def _with_whole_numbers(value: object) -> object:
-    """Return data in which 5.0 is 5: gRPC carries all numbers as doubles."""
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    if isinstance(value, dict):
-        members = cast("dict[str, object]", value)
-        return {name: _with_whole_numbers(member) for name, member in members.items()}
-    if isinstance(value, list):
-        return [_with_whole_numbers(item) for item in cast("list[object]", value)]
-    return value
+    return kind.model_validate(value)

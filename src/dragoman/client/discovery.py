@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import urljoin
 
+from dragoman.auth.credentials import NOTHING, Attachment, Credentials
 from dragoman.auth.origins import origin_of
 from dragoman.client.addresses import card_locations, file_path
 from dragoman.client.cards import CardReading, is_card, read_card
@@ -38,10 +39,15 @@ _ELSEWHERE: Final = frozenset({404, 405, 410})
 
 
 class FoundCard(NamedTuple):
-    """A card and where it was: a URL, or "" if the card is the user's own (a file)."""
+    """A card and where it was: a URL, or "" if the card is the user's own (a file).
+
+    Attributes:
+        document: the card as it was received.
+    """
 
     reading: CardReading
     url: str
+    document: bytes
 
 
 class _Fetched(NamedTuple):
@@ -60,12 +66,15 @@ async def find_card(
     cache: CardCache,
     clock: Clock,
     headers: Mapping[str, str],
+    credentials: Credentials | None = None,
 ) -> FoundCard:
     """Find and read the card of an agent.
 
     Args:
         address: a host, an origin, the URL of a card or of an agent, a path or a ``file:`` URL.
-        headers: what goes along; only to the address itself and not where it redirects to.
+        headers: what goes along, to the origin of the address alone.
+        credentials: what is shown there. A card that was got so is for its caller alone: use a
+            cache that nobody else does.
 
     Raises:
         CardNotFoundError: there is none.
@@ -79,15 +88,19 @@ async def find_card(
         named = Path(address)
         path = named if await asyncio.to_thread(named.is_file) else None
     if path is not None:
-        return FoundCard(read_card(await asyncio.to_thread(_read_file, path), str(path)), "")
+        document = await asyncio.to_thread(_read_file, path)
+        return FoundCard(read_card(document, str(path)), "", document)
     findings: list[tuple[str, str]] = []
     for url in card_locations(str(address)):
         try:
-            found = await _fetch(url, pool=pool, cache=cache, clock=clock, headers=headers)
+            shown = NOTHING if credentials is None else await credentials.attach(origin_of(url))
+            found = await _fetch(
+                url, pool=pool, cache=cache, clock=clock, headers=headers, shown=shown
+            )
         except _NotHereError as finding:
             findings.append((url, str(finding)))
             continue
-        return FoundCard(read_card(found.body, found.url), found.url)
+        return FoundCard(read_card(found.body, found.url), found.url, found.body)
     raise CardNotFoundError(tuple(findings))
 
 
@@ -104,21 +117,34 @@ def _read_file(path: Path) -> bytes:
 
 
 async def _fetch(
-    url: str, *, pool: HttpPool, cache: CardCache, clock: Clock, headers: Mapping[str, str]
+    url: str,
+    *,
+    pool: HttpPool,
+    cache: CardCache,
+    clock: Clock,
+    headers: Mapping[str, str],
+    shown: Attachment,
 ) -> _Fetched:
     """Fetch what could be a card, from memory if it may still be used."""
     kept = cache.find(url, headers)
     if kept is not None and clock.now_ms() < kept.fresh_until_ms:
         return _Fetched(kept.body, url)
-    asked = {"Accept": "application/json", **headers, **(kept.validators() if kept else {})}
+    asked = {
+        **shown.http_headers(),
+        "Accept": "application/json",
+        **headers,
+        **(kept.validators() if kept else {}),
+    }
     place = url
     for _ in range(_MAX_REDIRECTS + 1):
-        async with pool.exchange("GET", place, headers=asked, read_seconds=_SECONDS) as response:
+        async with pool.exchange(
+            "GET", shown.applied_to(place), headers=asked, read_seconds=_SECONDS
+        ) as response:
             status, answer = response.status_code, response.headers
             if status in _REDIRECTS:
                 place = _redirected(place, answer.get("location", ""))
                 continue
-            body = await read_body(response, MAX_CARD_BYTES)
+            body = await read_body(response, MAX_CARD_BYTES, _SECONDS)
         if status == 304 and kept is not None:
             body = kept.body
         elif status in _ELSEWHERE or (status == 401 and "www-authenticate" not in answer):

@@ -8,7 +8,7 @@ DragomanError
 │   ├── CutError             the connection was lost; the agent may have acted on the request
 │   ├── ProtocolError        what came is not A2A
 │   └── CardError            what the agent says of itself cannot be used
-│       └── CardNotFoundError · CardInvalidError · NoInterfaceError
+│       └── CardNotFoundError · CardInvalidError · CardUntrustedError · NoInterfaceError
 └── TaskNotCompletedError    asked for by ``raise_for_state``: the task ended otherwise, or waits
 
 Messages name addresses, which a program's own peers may have no business to know:
@@ -24,6 +24,7 @@ __all__ = (
     "CardError",
     "CardInvalidError",
     "CardNotFoundError",
+    "CardUntrustedError",
     "ClientError",
     "CutError",
     "NoInterfaceError",
@@ -100,6 +101,21 @@ class CardInvalidError(CardError):
         super().__init__(f"{place} is no valid agent card: {finding}")
         self.place = place
         self.finding = finding
+
+
+class CardUntrustedError(CardError):
+    """The card is not signed as the caller demands.
+
+    Attributes:
+        is_signed: it has signatures, but none that a trusted key has made over what it says now.
+    """
+
+    def __init__(self, place: str, reason: str, *, is_signed: bool) -> None:
+        """Name the card and why it is not trusted."""
+        super().__init__(f"{place} cannot be trusted: {reason}")
+        self.place = place
+        self.reason = reason
+        self.is_signed = is_signed
 
 
 class NoInterfaceError(CardError):

@@ -30,12 +30,15 @@ if TYPE_CHECKING:
     from dragoman.model.events import StreamResponse
     from dragoman.model.operations import Operation, Request
 
-__all__ = ("Framing", "HttpRequest", "error_of_status", "reading", "version_headers")
+__all__ = ("Framing", "HttpRequest", "error_of_status", "number_of", "reading", "version_headers")
 
 _V0_3: Final = Version(0, 3)
 
 _PASSING: Final = frozenset({502, 503, 504})
 """What proxies say when the agent behind them is away."""
+
+_MAX_DIGITS: Final = 18
+"""Nobody counts further."""
 
 
 class HttpRequest(Struct, frozen=True, gc=False):
@@ -112,6 +115,11 @@ def error_of_status(status: int, body: bytes, address: str) -> Exception:
     if not body or told.message == told.standard_message:
         A2AError.__init__(told, f"{told.standard_message} (HTTP status {status})")
     return told
+
+
+def number_of(text: str) -> int:
+    """Read what a peer has counted: a frame, or seconds; 0 if it is no number."""
+    return int(text) if text.isdecimal() and len(text) <= _MAX_DIGITS else 0
 
 
 @contextmanager

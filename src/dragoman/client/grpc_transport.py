@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import asyncio
 import importlib
-import importlib.util
+import logging
 from collections.abc import AsyncGenerator
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from dragoman.bindings.grpc.base import STATUS_DETAILS
+from dragoman.bindings.grpc.base import EVENT_ID, STATUS_DETAILS
 from dragoman.bindings.sse import MAX_EVENT_BYTES
-from dragoman.client.errors import CutError, TimedOutError, UnreachableError
-from dragoman.client.framing import reading, version_headers
+from dragoman.client.errors import CutError, ProtocolError, TimedOutError, UnreachableError
+from dragoman.client.framing import number_of, reading, version_headers
 from dragoman.client.http_pool import CONNECT_SECONDS
 from dragoman.client.http_transport import ANSWER_SECONDS, IDLE_SECONDS, SEND_SECONDS
-from dragoman.client.transport import Batch, Frame
+from dragoman.client.transport import MAX_STREAM_BYTES, Batch, Frame
 from dragoman.dialects.negotiation import V1_0
 from dragoman.errors import MethodNotFoundError
 from dragoman.model.operations import Operation
@@ -32,10 +32,9 @@ if TYPE_CHECKING:
     from dragoman.dialects.negotiation import Version
     from dragoman.model.operations import Request
 
-__all__ = ("GrpcTransport", "is_installed")
+__all__ = ("GrpcTransport",)
 
-EVENT_ID: Final = "last-event-id"
-"""The cursor of a request, and the number of a stream's first frame; each later one is one more."""
+_logger = logging.getLogger(__name__)
 
 _OPTIONS: Final = (
     ("grpc.max_receive_message_length", MAX_EVENT_BYTES),
@@ -51,11 +50,6 @@ _UNIMPLEMENTED: Final = 12
 _INTERNAL: Final = 13
 _LINE_LOST: Final = (1, 14)
 """CANCELLED and UNAVAILABLE: without details they are gRPC's own words for a lost connection."""
-
-
-def is_installed() -> bool:
-    """Tell whether the packages are there that gRPC needs, without the cost of importing them."""
-    return all(importlib.util.find_spec(name) for name in ("grpc", "google.protobuf"))
 
 
 class GrpcTransport:
@@ -74,6 +68,7 @@ class GrpcTransport:
         *,
         tls: Tls,
         idle_seconds: float = IDLE_SECONDS,
+        max_stream_bytes: int = MAX_STREAM_BYTES,
     ) -> None:
         self._dialect = dialect
         self._url = url
@@ -81,6 +76,7 @@ class GrpcTransport:
         self._escort = escort
         self._tls = tls
         self._idle_seconds = idle_seconds
+        self._max_stream_bytes = max_stream_bytes
         self._grpc: Any = importlib.import_module("grpc")
         self._aio: Any = importlib.import_module("grpc.aio")
         self._channel: Any = None
@@ -116,8 +112,13 @@ class GrpcTransport:
         # Until the first frame the agent may be at work on the request.
         patience = SEND_SECONDS if operation is Operation.SEND_STREAMING_MESSAGE else ANSWER_SECONDS
         seq: int | None = None
+        told = 0
         try:
             while (data := await self._read(call, patience)) is not None:
+                told += len(data)
+                if told > self._max_stream_bytes:
+                    finding = f"the stream has more than {self._max_stream_bytes} bytes"
+                    raise ProtocolError(self._url, finding)
                 seq = _next(seq) if seq is not None else self._first(await call.initial_metadata())
                 with reading(self._url):
                     event = self._dialect.decode_event(data)
@@ -145,9 +146,9 @@ class GrpcTransport:
         # One at a time: who finds no connection throws the channel away, which would go on trying
         # by itself, with pauses of its own.
         async with self._connecting:
-            channel = self._channel = self._channel or self._open()
             try:
                 async with asyncio.timeout(CONNECT_SECONDS):
+                    channel = self._channel = self._channel or await self._open()
                     if await self._is_ready(channel):
                         return channel
                 finding = "no connection for gRPC could be made"
@@ -165,12 +166,21 @@ class GrpcTransport:
             await channel.wait_for_state_change(state)
         return True
 
-    def _open(self) -> Any:
+    async def _open(self) -> Any:
         url = urlsplit(self._url)
         if url.scheme != "https":
             return self._aio.insecure_channel(url.netloc, options=_OPTIONS)
-        credentials = self._grpc.ssl_channel_credentials(**self._tls.grpc())
-        return self._aio.secure_channel(url.netloc, credentials, options=_OPTIONS)
+        known, options = self._tls.grpc(), _OPTIONS
+        if self._tls.is_insecure:
+            # This imports cryptography, which takes its time.
+            from dragoman.client.pinning import pinned  # noqa: PLC0415 - see above
+
+            _logger.warning("THE CERTIFICATE OF %s IS NOT VERIFIED", self._url)
+            shown = await pinned(self._url, self._tls)
+            known["root_certificates"] = shown.pem
+            options = (*options, ("grpc.ssl_target_name_override", shown.name))
+        credentials = self._grpc.ssl_channel_credentials(**known)
+        return self._aio.secure_channel(url.netloc, credentials, options=options)
 
     async def _read(self, call: Any, patience: float) -> bytes | None:
         try:
@@ -194,7 +204,7 @@ class GrpcTransport:
     def _first(self, metadata: Any) -> int:
         """Return the number of a stream's first frame; only 1.0 counts them."""
         stated = dict(metadata).get(EVENT_ID, "") if self._version >= V1_0 else ""
-        return int(stated) if str(stated).isdecimal() else 0
+        return number_of(str(stated))
 
     def _told(self, problem: Any) -> Exception:
         """Return what a failed call means: the agent's refusal, or what became of the line."""
@@ -207,9 +217,10 @@ class GrpcTransport:
             return TimedOutError(f"{self._url} did not answer in time")
         if code in _LINE_LOST or (code == _INTERNAL and "RST_STREAM" in details):
             return CutError(self._url, details or "the call was ended")
-        if code == _UNIMPLEMENTED:
-            return MethodNotFoundError(details or None)
-        return self._dialect.decode_status(code, details, None)
+        told = self._dialect.decode_status(code, details, None)
+        # So gRPC itself says that there is no such method; 0.3 also says it of errors, by name.
+        is_bare = not details or told.message == details
+        return MethodNotFoundError(details or None) if code == _UNIMPLEMENTED and is_bare else told
 
 
 def _next(seq: int) -> int:

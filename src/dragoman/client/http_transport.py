@@ -6,24 +6,23 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Final
-from urllib.parse import urlencode
 
 from dragoman.auth.origins import origin_of
+from dragoman.bindings.nesting import is_nested_deeper_than
 from dragoman.bindings.sse import MAX_EVENT_BYTES, Parser
-from dragoman.client.errors import ClientError, CutError
-from dragoman.client.framing import reading, version_headers
+from dragoman.client.errors import ClientError, CutError, ProtocolError
+from dragoman.client.framing import number_of, reading, version_headers
 from dragoman.client.http_pool import read_body
-from dragoman.client.transport import Batch, Frame
+from dragoman.client.transport import MAX_STREAM_BYTES, Batch, Frame
 from dragoman.dialects.negotiation import V1_0
 from dragoman.errors import A2AError, MethodNotAllowedError, MethodNotFoundError
 from dragoman.model.operations import Operation
 
 if TYPE_CHECKING:
-    import httpx2
-
     from dragoman.bindings.sse import SseEvent
     from dragoman.client.escort import Escort
     from dragoman.client.framing import Framing, HttpRequest
+    from dragoman.client.http_answer import HttpAnswer
     from dragoman.client.http_pool import HttpPool
     from dragoman.dialects.base import Received
     from dragoman.model.events import StreamResponse
@@ -43,7 +42,9 @@ SEND_SECONDS: Final = 900.0
 _STREAM: Final = "text/event-stream"
 # Reference, 3.3: what comes is looked at, whatever was asked for.
 _ACCEPT: Final = "application/json, application/a2a+json"
-_MAX_DIGITS: Final = 18
+_MAX_DEPTH: Final = 300
+"""How deep JSON may be nested: what is deeper cannot be handed on. Servers allow 100 to 200."""
+
 _SENDS: Final = frozenset({Operation.SEND_MESSAGE, Operation.SEND_STREAMING_MESSAGE})
 
 
@@ -58,18 +59,21 @@ class HttpTransport:
         *,
         idle_seconds: float = IDLE_SECONDS,
         max_bytes: int = MAX_EVENT_BYTES,
+        max_stream_bytes: int = MAX_STREAM_BYTES,
     ) -> None:
         """Call by a framing.
 
         Args:
             idle_seconds: how long a stream may be silent.
             max_bytes: how large an answer or an event may be.
+            max_stream_bytes: how large all events of a stream may be together.
         """
         self._framing = framing
         self._pool = pool
         self._escort = escort
         self._idle_seconds = idle_seconds
         self._max_bytes = max_bytes
+        self._max_stream_bytes = max_stream_bytes
 
     async def call(
         self, operation: Operation, request: Request, extensions: tuple[str, ...]
@@ -79,6 +83,7 @@ class HttpTransport:
         headers = {"Accept": _ACCEPT, **version_headers(self._framing.version, extensions)}
         async with self._exchange(sent, operation, headers) as response:
             body = await read_body(response, self._max_bytes)
+        _check_depth(body, sent.url)
         try:
             return self._framing.read_answer(sent, operation, response.status_code, body)
         except A2AError as problem:
@@ -125,26 +130,32 @@ class HttpTransport:
                 async for batch in batches:
                     yield batch
 
-    async def _read_lone_event(
-        self, sent: HttpRequest, response: httpx2.Response
-    ) -> StreamResponse:
+    async def _read_lone_event(self, sent: HttpRequest, response: HttpAnswer) -> StreamResponse:
         body = await read_body(response, self._max_bytes)
+        _check_depth(body, sent.url)
         try:
             return self._framing.read_lone_event(sent, response.status_code, body)
         except A2AError as problem:
             raise _with_delay(problem, response) from None
 
-    async def _batches(self, response: httpx2.Response) -> AsyncGenerator[Batch]:
+    async def _batches(self, response: HttpAnswer) -> AsyncGenerator[Batch]:
         """Cut a stream into frames: what one chunk completes comes together."""
         parser = Parser(max_event_bytes=self._max_bytes)
         numbers = Numbers() if self._framing.version >= V1_0 else None
+        told = 0
         async for chunk in self._chunks(response):
             with reading(str(response.url)):
                 events = parser.feed(chunk)
+            # Signs of life do not count: a stream may last as long as it likes.
+            told += sum([len(event.data) for event in events])
+            if told > self._max_stream_bytes:
+                finding = f"the stream has more than {self._max_stream_bytes} bytes"
+                raise ProtocolError(origin_of(str(response.url)), finding)
             frames: list[Frame] = []
             problem: A2AError | ClientError | None = None
             for event in events:
                 try:
+                    _check_depth(event.data, str(response.url))
                     frame = self._framing.read_event(event)
                 except (A2AError, ClientError) as found:
                     # What came before it is handed out first.
@@ -156,7 +167,7 @@ class HttpTransport:
             if problem is not None:
                 raise problem
 
-    async def _chunks(self, response: httpx2.Response) -> AsyncGenerator[bytes]:
+    async def _chunks(self, response: HttpAnswer) -> AsyncGenerator[bytes]:
         chunks = response.aiter_bytes()
         while True:
             try:
@@ -172,11 +183,9 @@ class HttpTransport:
     @asynccontextmanager
     async def _exchange(
         self, sent: HttpRequest, operation: Operation, headers: dict[str, str]
-    ) -> AsyncGenerator[httpx2.Response]:
+    ) -> AsyncGenerator[HttpAnswer]:
         attached = await self._escort.attachment_for(sent.url)
-        url = sent.url
-        if attached.query:
-            url += f"{'&' if '?' in url else '?'}{urlencode(attached.query)}"
+        url = attached.applied_to(sent.url)
         headers = {**attached.http_headers(), **headers}
         if sent.content_type:
             headers["Content-Type"] = sent.content_type
@@ -194,19 +203,24 @@ class Numbers:
 
     def take(self, event: SseEvent) -> int:
         """Return the number of an event, 0 if it has none of its own."""
-        if event.id == self._latest or not event.id.isdecimal():
+        if event.id == self._latest:
             return 0
         self._latest = event.id
-        return int(event.id) if len(event.id) <= _MAX_DIGITS else 0
+        return number_of(event.id)
 
 
 def _patience(operation: Operation) -> float:
     return SEND_SECONDS if operation in _SENDS else ANSWER_SECONDS
 
 
-def _with_delay(problem: A2AError, response: httpx2.Response) -> A2AError:
+def _check_depth(body: bytes, url: str) -> None:
+    if is_nested_deeper_than(_MAX_DEPTH, body):
+        finding = f"the answer is nested more than {_MAX_DEPTH} levels deep"
+        raise ProtocolError(origin_of(url), finding)
+
+
+def _with_delay(problem: A2AError, response: HttpAnswer) -> A2AError:
     """Add when to come back, if only HTTP says so (R-3.3.2-15)."""
-    stated = response.headers.get("retry-after", "")
-    if stated.isdecimal() and len(stated) <= _MAX_DIGITS:
-        problem.retry_after_seconds = float(stated)
+    if seconds := number_of(response.headers.get("retry-after", "")):
+        problem.retry_after_seconds = float(seconds)
     return problem

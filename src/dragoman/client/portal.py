@@ -6,9 +6,10 @@ import asyncio
 import threading
 from collections.abc import AsyncGenerator, Coroutine, Generator
 from concurrent.futures import Future
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, contextmanager
 from typing import Any, Final, TypeVar
 
-__all__ = ("Portal",)
+__all__ = ("Portal", "entered")
 
 T = TypeVar("T")
 
@@ -50,6 +51,21 @@ class Portal:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
+
+
+@contextmanager
+def entered(opens: AbstractAsyncContextManager[T]) -> Generator[tuple[T, Portal]]:
+    """Give what an async context manager gives, and the portal to it; both end with the block."""
+    portal = Portal()
+    stack = AsyncExitStack()
+    try:
+        opened = portal.call(stack.enter_async_context(opens))
+        try:
+            yield opened, portal
+        finally:
+            portal.call(stack.aclose())
+    finally:
+        portal.close()
 
 
 async def _next(items: AsyncGenerator[T]) -> T | object:

@@ -6,6 +6,7 @@ was at the cursor; either way, only what is not known yet is handed on.
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from dragoman.model.base import JsonObject
 
 __all__ = ("Progress",)
+
+_logger = logging.getLogger(__name__)
 
 
 class Progress:
@@ -77,17 +80,26 @@ class Progress:
 
     def look(self, task: Task) -> Batch:
         """Return the news in a task as it was read."""
-        return self.take((Frame(0, StreamResponse(task=task)),))
+        return tuple(self._take_task(0, task))
 
     def _take(self, frame: Frame) -> Iterable[Frame]:
         seq, event = frame
         update = event.status_update or event.artifact_update
         if update is not None:
-            return self._take_update(seq, update)
+            return self._take_update(seq, update) if self._is_own(update.task_id) else ()
         if event.task is not None:
-            return self._take_task(seq, event.task)
+            return self._take_task(seq, event.task) if self._is_own(event.task.id) else ()
         self.message = event.message
         return (frame,)
+
+    def _is_own(self, task_id: str) -> bool:
+        """Tell whether what is told is of this task; what is not has no place in it."""
+        if self.task_id in ("", task_id):
+            return True
+        _logger.warning(
+            "told of task %r while task %r is followed: left out", task_id, self.task_id
+        )
+        return False
 
     def _take_task(self, seq: int, task: Task) -> Iterable[Frame]:
         known = self._fold
@@ -112,11 +124,24 @@ class Progress:
             fold = self._fold = self._introduce(update)
             news.append(Frame(0, StreamResponse(task=fold.task())))
         self.cursor = seq or self.cursor
+        if self._is_echo(update):
+            return news
         fresh = _reconciled(fold, update) if self._reconciles else update
         if fresh is not None:
             fold.apply(fresh)
             news.append(Frame(seq, self._note(fresh)))
         return news
+
+    def _is_echo(self, update: TaskEvent) -> bool:
+        """Tell whether an event only repeats that the task has ended, or waits.
+
+        fasta2a says so once with what there is to say about it, and once more without.
+        """
+        if isinstance(update, TaskArtifactUpdateEvent) or update.metadata:
+            return False
+        state = update.status.state
+        is_settled = state.is_terminal or state.is_interrupted
+        return is_settled and state is self.state and update.status.message is None
 
     def _introduce(self, update: TaskEvent) -> TaskFold:
         """Make up the task that a stream should have begun with (0.x reference, 5.9; Q-25)."""

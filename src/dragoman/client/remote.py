@@ -41,6 +41,8 @@ from dragoman.model.push import TaskPushNotificationConfig
 
 if TYPE_CHECKING:
     from dragoman.client.calling import Caller
+    from dragoman.dialects.base import Received
+    from dragoman.model.operations import Request
     from dragoman.model.tasks import Task
     from dragoman.service.service import Call, EventStream
 
@@ -84,6 +86,10 @@ class RemoteService:
             protocol_version=str(offer.version),
             tenant=offer.tenant,
         )
+
+    def adopt(self, card: AgentCard) -> None:
+        """Go by another card of the same agent from now on; the interface stays."""
+        self._card = card
 
     async def aclose(self) -> None:
         """Let go of the connection."""
@@ -139,36 +145,32 @@ class RemoteService:
         self, request: TaskPushNotificationConfig, call: Call
     ) -> TaskPushNotificationConfig:
         """Register a webhook."""
-        extensions = self._declared_for_push(call)
         operation = Operation.CREATE_TASK_PUSH_NOTIFICATION_CONFIG
-        answer = await self._caller.call(operation, request, extensions)
+        answer = await self._call_about_push(operation, request, call)
         return cast("TaskPushNotificationConfig", answer)
 
     async def get_task_push_notification_config(
         self, request: GetTaskPushNotificationConfigRequest, call: Call
     ) -> TaskPushNotificationConfig:
         """Return a webhook registration."""
-        extensions = self._declared_for_push(call)
         operation = Operation.GET_TASK_PUSH_NOTIFICATION_CONFIG
-        answer = await self._caller.call(operation, request, extensions)
+        answer = await self._call_about_push(operation, request, call)
         return cast("TaskPushNotificationConfig", answer)
 
     async def list_task_push_notification_configs(
         self, request: ListTaskPushNotificationConfigsRequest, call: Call
     ) -> ListTaskPushNotificationConfigsResponse:
         """Return the webhook registrations of a task."""
-        extensions = self._declared_for_push(call)
         operation = Operation.LIST_TASK_PUSH_NOTIFICATION_CONFIGS
-        answer = await self._caller.call(operation, request, extensions)
+        answer = await self._call_about_push(operation, request, call)
         return cast("ListTaskPushNotificationConfigsResponse", answer)
 
     async def delete_task_push_notification_config(
         self, request: DeleteTaskPushNotificationConfigRequest, call: Call
     ) -> Empty:
         """Remove a webhook registration."""
-        extensions = self._declared_for_push(call)
         operation = Operation.DELETE_TASK_PUSH_NOTIFICATION_CONFIG
-        return cast("Empty", await self._caller.call(operation, request, extensions))
+        return cast("Empty", await self._call_about_push(operation, request, call))
 
     async def get_extended_agent_card(
         self, request: GetExtendedAgentCardRequest, call: Call
@@ -241,10 +243,12 @@ class RemoteService:
             )
         return declared
 
-    def _declared_for_push(self, call: Call) -> tuple[str, ...]:
+    async def _call_about_push(
+        self, operation: Operation, request: Request, call: Call
+    ) -> Received:
         if not self._card.capabilities.push_notifications:
             raise PushNotificationNotSupportedError
-        return self._declared(call)
+        return await self._caller.call(operation, request, self._declared(call))
 
 
 def _document(answer: object, history_length: int | None = None) -> TaskDocument:

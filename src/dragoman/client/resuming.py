@@ -67,6 +67,8 @@ async def streamed(pursuit: Pursuit, cursor: int = 0) -> AsyncGenerator[Batch]:
             problem = _passing(pursuit, found)
         if pursuit.has_finished(problem):
             return
+        if failures == 1 and await _is_refused(pursuit, problem):
+            raise UnsupportedOperationError("The agent cuts those off who follow what has ended")
         fruitless += 1
         failures += problem is not None or not progress.task_id
         if pursuit.caller.policy.gives_up(failures, problem):
@@ -109,6 +111,20 @@ def _passing(pursuit: Pursuit, problem: A2AError | ClientError) -> DragomanError
         # 0.x reference, 5.9: so servers of 0.3 refuse to follow what has ended.
         raise UnsupportedOperationError(problem.message) from problem
     raise problem
+
+
+async def _is_refused(pursuit: Pursuit, problem: DragomanError | None) -> bool:
+    """Tell whether a stream was cut because there is nothing to follow.
+
+    So a2a-sdk 0.3 refuses over HTTP+JSON: it has promised a stream before it looks at the task.
+    Who gives cursors has other ways to refuse, and what came before the end can be had from it.
+    """
+    if not isinstance(problem, CutError) or not pursuit.is_resumed or pursuit.progress.cursor:
+        return False
+    try:
+        return (await pursuit.read()).status.state.is_terminal
+    except ClientError:
+        return False
 
 
 def _given_up(pursuit: Pursuit, problem: DragomanError | None) -> DragomanError:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from dragoman.client.errors import TimedOutError
 from dragoman.client.events import AgentEvent
@@ -20,6 +19,8 @@ if TYPE_CHECKING:
     from dragoman.service.service import EventStream
 
 __all__ = ("AgentStream",)
+
+T = TypeVar("T")
 
 
 class AgentStream:
@@ -93,13 +94,11 @@ class AgentStream:
         loop = asyncio.get_running_loop()
         seconds = self._timeout_seconds
         deadline = None if seconds is None else loop.time() + seconds
-        async with self._in_time(deadline):
-            stream = await self._begin()
+        stream = await self._in_time(self._begin(), deadline)
         try:
             batches = aiter(stream)
             while True:
-                async with self._in_time(deadline):
-                    batch = await anext(batches, None)
+                batch = await self._in_time(anext(batches, None), deadline)
                 if batch is None:
                     return
                 frames = tuple(Frame(document.seq, document.value) for document in batch)
@@ -111,12 +110,13 @@ class AgentStream:
         finally:
             await stream.aclose()
 
-    @asynccontextmanager
-    async def _in_time(self, deadline: float | None) -> AsyncGenerator[None]:
+    async def _in_time(self, waiting: Awaitable[T], deadline: float | None) -> T:
+        if deadline is None:
+            return await waiting
         limit = asyncio.timeout_at(deadline)
         try:
             async with limit:
-                yield
+                return await waiting
         except TimeoutError:
             if not limit.expired():
                 raise

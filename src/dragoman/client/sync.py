@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Generator
-from contextlib import (
-    AbstractAsyncContextManager,
-    AbstractContextManager,
-    AsyncExitStack,
-    contextmanager,
-)
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, ParamSpec, Self, Unpack
 
 from dragoman.client.connecting import connect
-from dragoman.client.portal import Portal
+from dragoman.client.portal import Portal, entered
 from dragoman.client.reply import AgentReply, ReplyView
 
 if TYPE_CHECKING:
@@ -26,7 +21,7 @@ if TYPE_CHECKING:
     from dragoman.model.cards import AgentCard, AgentInterface
     from dragoman.model.tasks import TaskState
 
-__all__ = ("SyncAgent", "SyncReply", "SyncStream", "SyncTask", "connect_sync")
+__all__ = ("SyncAgent", "SyncReply", "SyncStream", "SyncTask", "blocking", "connect_sync")
 
 P = ParamSpec("P")
 
@@ -199,28 +194,20 @@ class SyncAgent:
         return SyncReply(self._portal.call(work), self._portal)
 
 
-def _blocking(
+def blocking(
     connects: Callable[P, AbstractAsyncContextManager[RemoteAgent]],
 ) -> Callable[P, AbstractContextManager[SyncAgent]]:
-    """Return the blocking form of ``connect``, with the same arguments."""
+    """Return the blocking form of ``connect`` or its like, with the same arguments."""
 
     @contextmanager
     def connect_blocking(*args: P.args, **kwargs: P.kwargs) -> Generator[SyncAgent]:
-        portal = Portal()
-        stack = AsyncExitStack()
-        try:
-            agent = portal.call(stack.enter_async_context(connects(*args, **kwargs)))
-            try:
-                yield SyncAgent(agent, portal)
-            finally:
-                portal.call(stack.aclose())
-        finally:
-            portal.close()
+        with entered(connects(*args, **kwargs)) as (agent, portal):
+            yield SyncAgent(agent, portal)
 
     return connect_blocking
 
 
-connect_sync = _blocking(connect)
+connect_sync = blocking(connect)
 """Connect to an agent, blocking: ``with connect_sync("https://agent.example.com") as agent:``.
 
 It takes what ``connect`` takes.

@@ -19,7 +19,7 @@ class Tls(Struct, frozen=True, kw_only=True):
 
     Attributes:
         ca_file: the authorities to trust instead of the machine's own, as PEM.
-        is_insecure: trust whatever certificate is shown. gRPC cannot.
+        is_insecure: trust whatever certificate is shown.
         certificate: what to show, for agents that want mutual TLS.
     """
 
@@ -33,16 +33,23 @@ class Tls(Struct, frozen=True, kw_only=True):
         Raises:
             UsageError: a file cannot be used; says which.
         """
+        if self.is_insecure:
+            return self.unverified()
         shown = self._shown()
         if shown is not None:
-            context = shown.ssl_context()
-        elif self.ca_file is not None:
-            context = _trusting(self.ca_file)
-        else:
-            return not self.is_insecure
-        if self.is_insecure:
-            context.check_hostname = False
-            context.verify_mode = ssl.CERT_NONE
+            return shown.ssl_context()
+        return _trusting(self.ca_file) if self.ca_file is not None else True
+
+    def unverified(self) -> ssl.SSLContext:
+        """Return what connects to whoever answers.
+
+        Raises:
+            UsageError: the certificate to show cannot be used.
+        """
+        shown = self._shown()
+        context = shown.ssl_context() if shown else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
         return context
 
     def grpc(self) -> dict[str, bytes | None]:

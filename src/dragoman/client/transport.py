@@ -6,7 +6,7 @@ on after a cut are the business of its callers.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from dragoman.model.events import StreamResponse
     from dragoman.model.operations import Operation, Request
 
-__all__ = ("Batch", "Frame", "Transport")
+__all__ = ("MAX_STREAM_BYTES", "Batch", "Frame", "Transport")
+
+MAX_STREAM_BYTES: Final = 512 * 1024 * 1024
+"""How much one stream may tell. What it tells of a task is kept, so there has to be an end."""
 
 
 class Frame(NamedTuple):

@@ -197,8 +197,8 @@ LOSSES: Final = (
         "unknown-state",
         _OLD,
         "up",
-        "The state unknown (in protobuf: unspecified) is no state of the model; the answer is "
-        "refused as invalid.",
+        "A state that A2A does not have keeps its name and is neither an end nor a wait; unknown "
+        "is TASK_STATE_UNSPECIFIED.",
     ),
     Loss(
         "unreadable-timestamp",

@@ -18,7 +18,7 @@ from dragoman.dialects.part_marks import FILE_REFERENCE, UNKNOWN_KIND, URI, lift
 from dragoman.errors import InvalidParamsError
 from dragoman.model.messages import Message, Role, text_of
 from dragoman.model.parts import Part
-from dragoman.model.tasks import TaskState, TaskStatus
+from dragoman.model.tasks import UNSPECIFIED, TaskState, TaskStatus
 
 if TYPE_CHECKING:
     from dragoman.model.base import JsonObject
@@ -27,6 +27,7 @@ __all__ = (
     "INPUT_REQUEST",
     "discriminator_of",
     "media_type",
+    "read_any_state",
     "read_bytes",
     "read_file",
     "read_message",
@@ -75,6 +76,21 @@ def read_state(text: str) -> TaskState | None:
     None is "unknown", "unspecified" and whatever else is no state of the model.
     """
     return _STATES.get(text.lower().replace("-", "").replace("_", "").removeprefix(_PREFIX))
+
+
+def read_any_state(text: str) -> TaskState:
+    """Read the state that a peer tells of a task; one that A2A does not have keeps its name (5.4).
+
+    "unknown" is "unspecified", and so is what cannot be a name.
+    """
+    state = read_state(text)
+    name = text.upper().replace("-", "_").removeprefix("TASK_STATE_")
+    if state is not None or name == "UNKNOWN":
+        return state or UNSPECIFIED
+    try:
+        return TaskState(f"TASK_STATE_{name}")
+    except ValueError:
+        return UNSPECIFIED
 
 
 def read_role(value: object, otherwise: Role) -> Role:
@@ -236,13 +252,9 @@ def read_status(owner: Fields) -> TaskStatus:
     status = owner.at("status")
     if status is None:
         raise InvalidParamsError.of(owner.place("status"), "is required")
-    state = read_state(status.required_text("state"))
-    if state is None:
-        # "unknown" among them: 1.0 has no such state, and a made-up one would mislead.
-        raise InvalidParamsError.of(status.place("state"), "is not one of the known values")
     message, timestamp = status.at("message", "update"), status.get("timestamp")
     return TaskStatus(
-        state=state,
+        state=read_any_state(status.required_text("state")),
         message=message and read_message(message.whole, message.path, role=Role.AGENT),
         # 5.3: a time that is none is left out.
         timestamp=read_timestamp(timestamp) if isinstance(timestamp, str) else None,

@@ -105,6 +105,11 @@ class ListTasksRequest(Value, frozen=True, kw_only=True):
     status_timestamp_after: str | None = None
     include_artifacts: bool | None = None
 
+    def __post_init__(self) -> None:
+        """Refuse to look for what no task can be in (Q-19)."""
+        if self.status is not None and not self.status.is_member:
+            raise ValueError("status is not one of the known values")
+
 
 class CancelTaskRequest(Value, frozen=True, kw_only=True):
     """Request of CancelTask."""

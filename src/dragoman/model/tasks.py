@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from enum import Enum
 from typing import Annotated, Final
 
@@ -11,11 +12,31 @@ from dragoman.model.base import JsonObject, NonEmpty, Value
 from dragoman.model.messages import Message
 from dragoman.model.parts import Part
 
-__all__ = ("INTERRUPTED", "TERMINAL", "Artifact", "Task", "TaskState", "TaskStatus")
+__all__ = (
+    "INTERRUPTED",
+    "TERMINAL",
+    "UNSPECIFIED",
+    "Artifact",
+    "Task",
+    "TaskState",
+    "TaskStatus",
+)
+
+_NAME: Final = re.compile(r"TASK_STATE_([A-Z0-9_]{1,48})", re.ASCII)
+_ENDS: Final = frozenset({"COMPLETED", "FAILED", "CANCELED", "REJECTED"})
+_WAITS: Final = frozenset({"INPUT_REQUIRED", "AUTH_REQUIRED"})
+
+_MOST_FOREIGN: Final = 32
+"""How many names beyond the members are remembered: no peer fills our memory with more."""
 
 
 class TaskState(Enum):
-    """Where a task stands. The proto's value 0 is "unset" and is never sent: no member."""
+    """Where a task stands.
+
+    The members are the states that A2A has. What else a peer may say, "unspecified" (the proto's
+    value 0) or a state of a later version, is a value too, but no member: it keeps its name, is
+    neither terminal nor interrupted, and is never said by us.
+    """
 
     SUBMITTED = "TASK_STATE_SUBMITTED"
     WORKING = "TASK_STATE_WORKING"
@@ -30,15 +51,39 @@ class TaskState(Enum):
     """The task has ended for good."""
     is_interrupted: bool
     """The task waits for its client."""
+    is_member: bool
+    """A2A has this state."""
 
     # Members are singletons; Enum's own hash is written in Python and shows in every request.
     __hash__ = object.__hash__
 
     def __init__(self, value: str) -> None:
         """Class the state once, so that asking costs nothing."""
-        self.is_terminal = value.endswith(("COMPLETED", "FAILED", "CANCELED", "REJECTED"))
-        self.is_interrupted = value.endswith("_REQUIRED")
+        name = value.removeprefix("TASK_STATE_")
+        self.is_terminal = name in _ENDS
+        self.is_interrupted = name in _WAITS
+        self.is_member = True
 
+    @classmethod
+    def _missing_(cls, value: object) -> TaskState | None:
+        """Return the state of a name that is no member's, the same as long as it is remembered."""
+        named = _NAME.fullmatch(value) if isinstance(value, str) else None
+        if named is None:
+            return None
+        found = _FOREIGN.get(named[0])
+        if found is None:
+            if len(_FOREIGN) >= _MOST_FOREIGN:
+                _FOREIGN.popitem()
+            found = _FOREIGN[named[0]] = object.__new__(cls)
+            found._name_, found._value_ = named[1], named[0]
+            found.is_terminal = found.is_interrupted = found.is_member = False
+        return found
+
+
+_FOREIGN: Final[dict[str, TaskState]] = {}
+
+UNSPECIFIED: Final = TaskState("TASK_STATE_UNSPECIFIED")
+"""The peer does not say where the task stands."""
 
 TERMINAL: Final = frozenset(state for state in TaskState if state.is_terminal)
 INTERRUPTED: Final = frozenset(state for state in TaskState if state.is_interrupted)

@@ -7,6 +7,7 @@ import os
 from collections.abc import Coroutine, Mapping
 from typing import Final, Protocol
 
+from dragoman.clock import Clock
 from dragoman.errors import MethodNotAllowedError
 from dragoman.server.card import CardDesk, Describes, capabilities_of
 from dragoman.server.config import Settings, load_settings
@@ -49,24 +50,34 @@ def build_app(
     settings: Mapping[str, object] | Settings | None = None,
     *,
     store: TaskStore | None = None,
+    clock: Clock | None = None,
 ) -> App:
     """Make the application of an agent; settings not given come from the environment.
+
+    Args:
+        store: where tasks are kept, instead of where the settings say.
+        clock: the time it goes by; else the machine's.
 
     Raises:
         UsageError: a setting or the agent itself is wrong.
     """
     if not isinstance(settings, Settings):
         settings = load_settings(settings or {}, os.environ)
-    return App(agent, settings, store=store)
+    return App(agent, settings, store=store, clock=clock)
 
 
 class App:
     """One agent as an ASGI application."""
 
     def __init__(
-        self, agent: PublishedWorker, settings: Settings, *, store: TaskStore | None = None
+        self,
+        agent: PublishedWorker,
+        settings: Settings,
+        *,
+        store: TaskStore | None = None,
+        clock: Clock | None = None,
     ) -> None:
-        self.runtime: Final = Runtime(agent, settings, store=store)
+        self.runtime: Final = Runtime(agent, settings, clock=clock, store=store)
         door = Door(
             allow_anonymous=settings.allow_anonymous,
             max_body_bytes=settings.max_body_bytes,

@@ -11,8 +11,8 @@ from functools import lru_cache
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
+from dragoman.bindings.nesting import is_nested_deeper_than
 from dragoman.errors import JSONParseError, PayloadTooLargeError, PermissionDeniedError
-from dragoman.server.nesting import is_nested_deeper_than
 
 __all__ = ("Door", "host_of", "is_loopback")
 

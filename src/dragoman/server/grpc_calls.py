@@ -11,7 +11,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Final, NoReturn, Protocol, TypeAlias
 
-from dragoman.bindings.grpc.base import STATUS_DETAILS, GrpcDialect
+from dragoman.bindings.grpc.base import EVENT_ID, STATUS_DETAILS, GrpcDialect
 from dragoman.dialects.base import Dialect
 from dragoman.errors import A2AError, UnavailableError
 from dragoman.model.documents import EventDocument
@@ -27,9 +27,6 @@ _logger = logging.getLogger(__name__)
 
 MAX_STATUS_BYTES: Final = 4096
 """An error longer than this loses its details: beyond 8 KiB clients refuse the whole answer."""
-
-EVENT_ID: Final = "last-event-id"
-"""The number of a stream's first frame; every later frame is one more. gRPC's frames have none."""
 
 Metadata: TypeAlias = Iterable[tuple[str, str | bytes]]
 

@@ -7,7 +7,7 @@ The library is optional and takes its time to import, so this is the one place t
 from __future__ import annotations
 
 import asyncio
-import importlib.util
+import importlib
 import logging
 import shutil
 import tempfile
@@ -28,7 +28,7 @@ from dragoman.server.relay import CLOSE_SECONDS, Near
 if TYPE_CHECKING:
     from dragoman.server.tls import Tls
 
-__all__ = ("MISSING", "GrpcLimits", "GrpcServer", "Services", "is_installed")
+__all__ = ("MISSING", "GrpcLimits", "GrpcServer", "Services")
 
 _logger = logging.getLogger(__name__)
 
@@ -210,11 +210,6 @@ class GrpcServer:
         from dragoman.server.grpc_standard import standard_handlers  # noqa: PLC0415 - see above
 
         return handlers + standard_handlers(grpc, names, services.files, self._is_ready)
-
-
-def is_installed() -> bool:
-    """Tell whether the packages are there that gRPC needs, without the cost of importing them."""
-    return all(importlib.util.find_spec(name) for name in ("grpc", "google.protobuf"))
 
 
 def _import_grpc() -> Any:

@@ -5,7 +5,7 @@ from typing import Literal, TypedDict
 import pytest
 from msgspec import Struct
 
-from dragoman.agent.schema import convert, is_model, schema_of
+from dragoman.agent.schema import convert, schema_of
 from dragoman.errors import FieldViolation, InvalidParamsError
 
 
@@ -85,11 +85,6 @@ def test_the_error_says_the_same_in_words() -> None:
 def test_text_is_read_as_a_scalar_only_when_it_was_typed() -> None:
     assert convert("21.5", float, "", is_text=True) == 21.5
     assert violations("21.5", float)[0].description == "must be float, not str"
-
-
-def test_a_plain_class_is_no_model() -> None:
-    assert not is_model(Line)
-    assert not is_model(Line("tea"))
 
 
 def test_the_outermost_object_is_spelled_out_in_place() -> None:

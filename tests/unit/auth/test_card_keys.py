@@ -4,7 +4,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from dragoman.auth.card_keys import NoKeyError, TrustedKeys, read_key
+from dragoman.auth.card_keys import KeysOutOfReachError, NoKeyError, TrustedKeys, read_key
 from dragoman.errors import UsageError
 from dragoman.testing.clock import FakeClock
 from tests.unit.auth.answering import Answering
@@ -104,6 +104,20 @@ async def test_a_key_that_is_new_is_looked_for_but_not_all_the_time() -> None:
     assert await reason(keys, "two", JKU) == "the key is not known"
     clock.advance(1)
     assert await kids(keys, "two", JKU) == ["two"]
+
+
+async def test_a_set_that_cannot_be_had_may_be_had_later() -> None:
+    server = Answering((404, {"a": 1}), httpx2.ConnectError("refused"))
+    keys = TrustedKeys(jku=[JKU], http=server.http)
+    for _ in range(2):
+        with pytest.raises(KeysOutOfReachError):
+            await keys.find("one", JKU)
+
+
+async def test_keys_may_be_fetched_on_this_machine_without_tls() -> None:
+    local = "http://127.0.0.1:8000/jwks.json"
+    server = Answering({"keys": [ONE]})
+    assert await kids(TrustedKeys(jku=[local], http=server.http), "one", local) == ["one"]
 
 
 async def test_a_set_that_cannot_be_had_is_told() -> None:

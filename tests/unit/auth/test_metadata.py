@@ -67,3 +67,9 @@ async def test_endpoints_that_cannot_be_used_are_refused(
     server = Answering(document)
     with pytest.raises(AuthorizationServerError, match=finding):
         await read_metadata(server.http, "https://id.example/m")
+
+
+async def test_where_tokens_are_given_back_is_read_too() -> None:
+    server = Answering({**METADATA, "revocation_endpoint": "https://id.example/revoke"})
+    found = await discover(server.http, ISSUER)
+    assert found == Endpoints(TOKEN, DEVICE, "https://id.example/revoke")

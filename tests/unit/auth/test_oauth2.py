@@ -2,6 +2,7 @@ import asyncio
 
 import httpx2
 import pytest
+from msgspec.structs import replace
 
 from dragoman.auth.errors import AuthorizationServerError, TokenRefusedError
 from dragoman.auth.oauth2 import AuthorizationServer, ClientAuth, Device, DevicePrompt
@@ -246,6 +247,24 @@ async def test_waiting_ends_when_time_is_up() -> None:
     with pytest.raises(TokenRefusedError, match="nobody has signed in"):
         await server.wait_for_person(device)
     assert answering.answers == []
+
+
+async def test_tokens_are_given_back() -> None:
+    answering = Answering(httpx2.Response(200), httpx2.Response(200))
+    server = replace(server_of(answering), revocation_url="https://id.example/revoke")
+    await server.revoke(Token("t1", 0, refresh_token="r1"))  # noqa: S106 - of a test
+    assert answering.forms == [
+        {"token": "r1", "token_type_hint": "refresh_token", "client_id": "me&co"},
+        {"token": "t1", "token_type_hint": "access_token", "client_id": "me&co"},
+    ]
+    assert answering.asked[0].url == "https://id.example/revoke"
+
+
+async def test_a_server_that_takes_none_back_says_so() -> None:
+    answering = Answering((400, {"error": "unsupported_token_type"}))
+    server = replace(server_of(answering), revocation_url="https://id.example/revoke")
+    with pytest.raises(TokenRefusedError, match="unsupported_token_type"):
+        await server.revoke(Token("t1", 0))
 
 
 def test_the_server_is_shown_without_its_secrets() -> None:

@@ -179,7 +179,7 @@ async def test_when_all_have_failed_the_first_failure_counts() -> None:
 # --- what goes along ----------------------------------------------------------------------------
 
 
-@pytest.mark.requirement("R-4.4.6-3", "R-8.3.2-5")
+@pytest.mark.requirement("R-4.4.6-3", "R-8.3.2-4", "R-8.3.2-5", "R-T.mt-1", "R-T.mt-2")
 @pytest.mark.parametrize("tenant", ["", "acme"])
 async def test_the_tenant_is_that_of_the_interface(tenant: str) -> None:
     agent = ScriptedTransport(answers=[task()])

@@ -14,7 +14,7 @@ def kept(answer: dict[str, str], now_ms: int = 1000) -> tuple[int, dict[str, str
     return None if card is None else (card.fresh_until_ms - now_ms, card.validators())
 
 
-@pytest.mark.requirement("R-8.6.2-1", "R-8.6.2-2")
+@pytest.mark.requirement("R-8.6.2-1", "R-8.6.2-2", "R-8.6.2-3")
 @pytest.mark.parametrize(
     ("answer", "expected"),
     [

@@ -125,6 +125,7 @@ def test_the_agents_of_xpr_are_known() -> None:
     assert not read_card(json.dumps(bare()).encode(), OLD).is_xpr
 
 
+@pytest.mark.requirement("R-A.2-2", "R-A.2-3")
 def test_security_of_0_3_in_a_card_of_1_0_is_understood(caplog: pytest.LogCaptureFixture) -> None:
     card = new(
         security=[{"key": []}],

@@ -51,7 +51,7 @@ async def test_a_reply_is_answered_through_the_agent() -> None:
         assert (request.message.task_id, request.message.context_id) == ("t", "c")
 
 
-@pytest.mark.requirement("R-3.4.3-1", "R-3.4.1-6")
+@pytest.mark.requirement("R-3.4.3-1", "R-3.4.1-6", "R-3.4.3-3")
 async def test_a_conversation_takes_its_context_from_the_first_answer() -> None:
     agent, service = agent_of(shown(), shown())
     conversation = agent.conversation()
@@ -64,6 +64,18 @@ async def test_a_conversation_takes_its_context_from_the_first_answer() -> None:
     ]
     assert contexts == ["", "c"]
     assert conversation.context_id == "c"
+
+
+@pytest.mark.requirement("R-3.4.1-7")
+async def test_a_context_is_handed_back_as_it_came() -> None:
+    odd = " C/..?\u2028%00 "
+    first = Events(StreamResponse(task=replace(DONE, context_id=odd)))
+    agent, service = agent_of(first, shown())
+    reply = await agent.send("one")
+    await reply.answer("two")
+    request, _ = service.asked[1]
+    assert isinstance(request, SendMessageRequest)
+    assert request.message.context_id == odd
 
 
 @pytest.mark.requirement("R-3.1.4-6")

@@ -7,11 +7,15 @@ import msgspec
 import pytest
 
 from dragoman import connect
+from dragoman.auth.card_keys import TrustedKeys
+from dragoman.auth.card_signing import CardSigner
+from dragoman.auth.credentials import Bearer
 from dragoman.client.card_cache import CardCache
-from dragoman.client.errors import CardNotFoundError, NoInterfaceError
+from dragoman.client.errors import CardNotFoundError, CardUntrustedError, NoInterfaceError
 from dragoman.client.retry import NEVER
 from dragoman.errors import UsageError
-from dragoman.model.cards import AgentInterface
+from dragoman.model.cards import AgentCapabilities, AgentInterface, AgentSkill
+from tests.unit.auth.signing_cards import new_key
 from tests.unit.client.fakes import Web, card, sse
 
 CARD = "/.well-known/agent-card.json"
@@ -88,6 +92,7 @@ async def test_headers_do_not_follow_a_card_elsewhere() -> None:
     assert [request.headers.get("x-team") for request in web.requests] == ["blue", None]
 
 
+@pytest.mark.requirement("R-A.2-2")
 @pytest.mark.parametrize("speaks", ["0.3", "0.1"])
 async def test_an_agent_that_speaks_less_than_its_card_says_is_understood(speaks: str) -> None:
     web = served(speaks=speaks)
@@ -146,10 +151,10 @@ async def test_the_preferred_binding_is_used() -> None:
             assert agent.interface.protocol_binding == binding
 
 
-async def test_without_verification_there_is_no_grpc() -> None:
-    web = served(interface("GRPC", url="agent.test:1"))
-    with pytest.raises(NoInterfaceError):
-        async with connect("http://agent.test", http=web.client, cards=CardCache(), insecure=True):
+async def test_an_interface_that_nobody_speaks_is_no_interface() -> None:
+    web = served(interface("CARRIER-PIGEON"))
+    with pytest.raises(NoInterfaceError, match="CARRIER-PIGEON"):
+        async with connect("http://agent.test", http=web.client, cards=CardCache()):
             pass
 
 
@@ -174,3 +179,94 @@ async def test_where_there_is_no_card_there_is_no_agent() -> None:
     with pytest.raises(CardNotFoundError):
         async with connect("http://agent.test", http=web.client, retry=NEVER):
             pass
+
+
+def extended(*, offered: bool = True, signer: CardSigner | None = None) -> Web:
+    """Return an agent that has a card for those it knows, with one more skill and no streaming."""
+    public = card(interface(url="https://agent.test/rpc"), extended_agent_card=offered)
+    skill = AgentSkill(id="secret", name="Secret", description="Hidden.", tags=("x",))
+    private = msgspec.structs.replace(
+        public, skills=(skill,), capabilities=AgentCapabilities(streaming=False)
+    )
+    if signer is not None:
+        public = signer.signed(public)
+
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        if request.url.path == CARD:
+            return httpx2.Response(200, content=msgspec.json.encode(public))
+        method = json.loads(request.content)["method"]
+        result = RESULTS["1.0"] if method == "SendMessage" else msgspec.to_builtins(private)
+        return httpx2.Response(200, json={"jsonrpc": "2.0", "id": 1, "result": result})
+
+    return Web(answer)
+
+
+@pytest.mark.requirement("R-3.1.11-3", "R-3.1.11-5", "R-13.3-11", "R-3.3.4-7")
+async def test_the_extended_card_takes_the_place_of_the_public_one() -> None:
+    web = extended()
+    async with connect(
+        "https://agent.test",
+        http=web.client,
+        cards=CardCache(),
+        auth=Bearer("t0ken"),
+        extended_card=True,
+    ) as agent:
+        assert [skill.id for skill in agent.card.skills] == ["secret"]
+        await agent.send("hi")
+    # The one card is public. What the other says is what counts: it does not stream.
+    assert [each.headers.get("authorization") for each in web.requests] == [
+        None,
+        "Bearer t0ken",
+        "Bearer t0ken",
+    ]
+    assert methods_of(web) == ["GetExtendedAgentCard", "SendMessage"]
+
+
+async def test_an_extended_card_that_is_not_offered_is_not_asked_for() -> None:
+    web = extended(offered=False)
+    async with connect(
+        "https://agent.test", http=web.client, cards=CardCache(), extended_card=True
+    ) as agent:
+        assert agent.card.skills == ()
+    assert len(web.requests) == 1
+
+
+async def test_credentials_for_the_card_are_sent_if_the_caller_says_so() -> None:
+    web = extended()
+    token = Bearer("t0ken")
+    for says_so, shown in ((False, None), (True, "Bearer t0ken")):
+        async with connect(
+            "https://agent.test", http=web.client, cards=CardCache(), auth=token, card_auth=says_so
+        ):
+            assert web.last.headers.get("authorization") == shown
+
+
+async def test_a_card_that_is_not_trusted_is_not_connected_to() -> None:
+    signer = CardSigner(new_key("ES256"))
+    keys = TrustedKeys(signer.public_keys)
+    web = extended(signer=signer)
+    async with connect("https://agent.test", http=web.client, cards=CardCache(), trust=keys):
+        pass
+    with pytest.raises(CardUntrustedError, match="the key is not known"):
+        async with connect(
+            "https://agent.test", http=web.client, cards=CardCache(), trust=TrustedKeys()
+        ):
+            pass
+    with pytest.raises(CardUntrustedError, match="the card is not signed"):
+        async with connect(
+            "https://agent.test", http=extended().client, cards=CardCache(), trust=keys
+        ):
+            pass
+
+
+async def test_an_extended_card_must_be_signed_as_well() -> None:
+    signer = CardSigner(new_key("ES256"))
+    web = extended(signer=signer)
+    keys = TrustedKeys(signer.public_keys)
+    async with connect(
+        "https://agent.test", http=web.client, cards=CardCache(), trust=keys
+    ) as agent:
+        before = agent.card
+        with pytest.raises(CardUntrustedError, match="the card is not signed"):
+            await agent.extended_card()
+        assert agent.card is before

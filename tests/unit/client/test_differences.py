@@ -1,3 +1,4 @@
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -66,6 +67,16 @@ def test_what_was_said_in_between_is_told_first() -> None:
         status(TaskState.WORKING, said("two", "m-2")),
         status(TaskState.WORKING, said("three", "m-3")),
         status(TaskState.INPUT_REQUIRED, said("four", "m-4")),
+    )
+
+
+@pytest.mark.requirement("R-3.7-4", "R-3.7-7")
+def test_what_an_agent_keeps_no_history_of_is_missed_and_nothing_else() -> None:
+    before = task(TaskState.WORKING, artifact("one "), message=said("one", "m-1"))
+    after = task(TaskState.COMPLETED, artifact("one two"))
+    assert differences(before, after) == (
+        chunk("two", append=True, last_chunk=True),
+        status(TaskState.COMPLETED),
     )
 
 

@@ -1,7 +1,7 @@
 import pytest
 
 from dragoman.client.errors import ProtocolError
-from dragoman.client.framing import error_of_status, reading, version_headers
+from dragoman.client.framing import error_of_status, number_of, reading, version_headers
 from dragoman.dialects.negotiation import Version
 from dragoman.errors import (
     A2AError,
@@ -17,7 +17,7 @@ from dragoman.errors import (
 )
 
 
-@pytest.mark.requirement("R-3.6.1-1", "R-14.2.1-1", "R-3.2.6-3", "R-9.2-4")
+@pytest.mark.requirement("R-3.6.1-1", "R-14.2.1-1", "R-3.2.6-3", "R-9.2-4", "R-11.2-4")
 def test_version_and_extensions_are_told_in_one_field_each() -> None:
     assert version_headers(Version(1, 0), ("urn:a", "urn:b")) == {
         "A2A-Version": "1.0",
@@ -77,3 +77,11 @@ def test_what_a_decoder_refuses_is_the_mistake_of_the_peer(problem: A2AError) ->
 def test_what_the_peer_says_itself_stands() -> None:
     with pytest.raises(TaskNotFoundError), reading("http://a"):
         raise TaskNotFoundError("t")
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [("7", 7), ("0", 0), ("", 0), ("-1", 0), ("1e3", 0), ("9" * 18, 10**18 - 1), ("9" * 19, 0)],
+)
+def test_what_a_peer_has_counted_is_a_number_or_nothing(text: str, number: int) -> None:
+    assert number_of(text) == number

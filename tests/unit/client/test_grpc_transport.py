@@ -6,19 +6,30 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
+from dragoman.auth.certificates import ClientCertificate
+from dragoman.bindings.grpc.base import EVENT_ID
+from dragoman.bindings.grpc.v0_3 import V0_3_GRPC
 from dragoman.bindings.grpc.v1_0 import V1_0_GRPC
 from dragoman.client.errors import (
+    ClientError,
     CutError,
     ProtocolError,
     TimedOutError,
     UnreachableError,
 )
 from dragoman.client.escort import Escort
-from dragoman.client.grpc_transport import EVENT_ID, GrpcTransport, is_installed
+from dragoman.client.grpc_transport import GrpcTransport
 from dragoman.client.tls import Tls
 from dragoman.dialects.negotiation import Version
-from dragoman.errors import InternalError, MethodNotFoundError, TaskNotFoundError
+from dragoman.errors import (
+    InternalError,
+    MethodNotFoundError,
+    TaskNotCancelableError,
+    TaskNotFoundError,
+    UnsupportedOperationError,
+)
 from dragoman.model.documents import EventDocument, TaskDocument
 from dragoman.model.events import StreamResponse
 from dragoman.model.operations import GetTaskRequest, Operation
@@ -50,16 +61,20 @@ def frame(event: StreamResponse) -> bytes:
 
 @asynccontextmanager
 async def serving(
-    handler: Handler, *, is_stream: bool = False, credentials: Any = None
+    handler: Handler,
+    *,
+    is_stream: bool = False,
+    credentials: Any = None,
+    service: str = V1_0_GRPC.service,
 ) -> AsyncGenerator[str]:
-    """Serve one rpc of 1.0; yields the address."""
+    """Serve one rpc; yields the address."""
     make = (
         grpc.unary_stream_rpc_method_handler if is_stream else grpc.unary_unary_rpc_method_handler
     )
     name = "SendStreamingMessage" if is_stream else "GetTask"
     server = aio.server()
     server.add_generic_rpc_handlers(
-        [grpc.method_handlers_generic_handler(V1_0_GRPC.service, {name: make(handler)})]
+        [grpc.method_handlers_generic_handler(service, {name: make(handler)})]
     )
     if credentials is None:
         port = server.add_insecure_port("127.0.0.1:0")
@@ -83,13 +98,10 @@ async def calling(url: str, **options: Any) -> AsyncGenerator[GrpcTransport]:
         await transport.aclose()
 
 
-async def test_the_packages_are_installed() -> None:
-    assert is_installed()
-
-
 # --- unary --------------------------------------------------------------------------------------
 
 
+@pytest.mark.requirement("R-4.6.1-2", "R-10.2-3")
 async def test_a_call_says_who_calls_and_in_which_version() -> None:
     seen: dict[str, str] = {}
 
@@ -139,6 +151,27 @@ async def test_what_the_agent_says_itself_counts_before_its_status() -> None:
     async with serving(answer) as url, calling(url) as transport:
         with pytest.raises(TaskNotFoundError):
             await transport.call(*READ, ())
+
+
+@pytest.mark.parametrize(
+    ("details", "kind"),
+    [
+        ("TaskNotCancelableError: too late", TaskNotCancelableError),
+        ("UnsupportedOperationError: no", UnsupportedOperationError),
+        ("Method not implemented!", MethodNotFoundError),
+    ],
+)
+async def test_an_error_that_0_3_names_is_not_taken_for_a_missing_rpc(
+    details: str, kind: type[Exception]
+) -> None:
+    async def answer(_: bytes, context: Any) -> bytes:
+        return await context.abort(grpc.StatusCode.UNIMPLEMENTED, details)
+
+    async with serving(answer, service=V0_3_GRPC.service) as url:
+        transport = GrpcTransport(V0_3_GRPC, url, Version(0, 3), Escort(url, {}), tls=Tls())
+        with pytest.raises(kind):
+            await transport.call(*READ, ())
+        await transport.aclose()
 
 
 async def test_an_rpc_that_is_not_there() -> None:
@@ -201,6 +234,43 @@ async def test_tls(files: Files, pair: tuple[bytes, bytes]) -> None:
                 await transport.call(*READ, ())
 
 
+@pytest.fixture
+def authority(files: Files) -> bytes:
+    """Who has signed the certificates."""
+    return Path(files.ca).read_bytes()
+
+
+async def test_a_certificate_of_the_client_is_shown(
+    files: Files, pair: tuple[bytes, bytes], authority: bytes
+) -> None:
+    async def answer(_: bytes, context: Any) -> bytes:
+        assert context.auth_context()["x509_common_name"] == [b"client"]
+        return V1_0_GRPC.encode_result(Operation.GET_TASK, TaskDocument.of(task()))
+
+    credentials = grpc.ssl_server_credentials((pair,), authority, require_client_auth=True)
+    shown = ClientCertificate(certificate=files.client, key=files.client_key)
+    async with serving(answer, credentials=credentials) as url:
+        for trusting in (Tls(ca_file=Path(files.ca)), Tls(is_insecure=True)):
+            async with calling(url, tls=replace(trusting, certificate=shown)) as transport:
+                assert await transport.call(*READ, ()) == task()
+            async with calling(url, tls=trusting) as transport:
+                with pytest.raises(ClientError):
+                    await transport.call(*READ, ())
+
+
+async def test_who_does_not_care_who_answers_is_warned(
+    pair: tuple[bytes, bytes], caplog: pytest.LogCaptureFixture
+) -> None:
+    async def answer(_: bytes, __: Any) -> bytes:
+        return V1_0_GRPC.encode_result(Operation.GET_TASK, TaskDocument.of(task()))
+
+    credentials = grpc.ssl_server_credentials((pair,))
+    async with serving(answer, credentials=credentials) as url:
+        async with calling(url, tls=Tls(is_insecure=True)) as transport:
+            assert await transport.call(*READ, ()) == task()
+        assert f"THE CERTIFICATE OF {url} IS NOT VERIFIED" in caplog.text
+
+
 # --- streams ------------------------------------------------------------------------------------
 
 
@@ -220,6 +290,30 @@ async def test_frames_are_counted_from_where_the_agent_says() -> None:
         (8, DONE),
     ]
     assert seen == ["7"]
+
+
+async def test_a_stream_may_not_be_endless() -> None:
+    async def answer(_: bytes, __: Any) -> AsyncGenerator[bytes]:
+        while True:
+            yield frame(SHOWN)
+
+    async with (
+        serving(answer, is_stream=True) as url,
+        calling(url, max_stream_bytes=100) as transport,
+    ):
+        with pytest.raises(ProtocolError, match="the stream has more than 100 bytes"):
+            async for _ in transport.stream(*STREAM, (), 0):
+                pass
+
+
+async def test_a_number_that_cannot_be_true_is_none() -> None:
+    async def answer(_: bytes, context: Any) -> AsyncGenerator[bytes]:
+        await context.send_initial_metadata(((EVENT_ID, "9" * 5000),))
+        yield frame(DONE)
+
+    async with serving(answer, is_stream=True) as url, calling(url) as transport:
+        batches = [batch async for batch in transport.stream(*STREAM, (), 0)]
+    assert [item.seq for batch in batches for item in batch] == [0]
 
 
 async def test_frames_without_a_beginning_have_no_numbers() -> None:

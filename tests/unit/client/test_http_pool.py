@@ -1,5 +1,6 @@
 import asyncio
 import ssl
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import httpx2
@@ -43,6 +44,19 @@ async def test_an_answer_may_not_be_endless() -> None:
     web = Web(lambda _: httpx2.Response(200, content=b"x" * 101))
     with pytest.raises(ProtocolError, match="more than 100 bytes"):
         await get(web_pool(web))
+
+
+async def test_an_answer_that_drips_in_is_given_up() -> None:
+    class Drip(httpx2.AsyncByteStream):
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            while True:
+                yield b"x"
+                await asyncio.sleep(0.001)
+
+    web = Web(lambda _: httpx2.Response(200, stream=Drip()))
+    async with web_pool(web).exchange("GET", URL, headers={}, read_seconds=1) as response:
+        with pytest.raises(TimedOutError, match=r"agent\.test:80 did not answer in time"):
+            await read_body(response, 10**9, 0.05)
 
 
 @pytest.mark.parametrize(

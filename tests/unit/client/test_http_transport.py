@@ -178,6 +178,22 @@ async def test_neither_an_event_nor_an_answer_may_be_endless() -> None:
 LARGE = httpx2.Response(200, content=b" " * 10)
 
 
+async def test_a_stream_may_not_be_endless() -> None:
+    events = [result({"task": TASK})] * 10
+    web = Web(lambda _: sse(*events))
+    transport = HttpTransport(NEW, web_pool(web), NOBODY, max_stream_bytes=500)
+    with pytest.raises(ProtocolError, match="the stream has more than 500 bytes"):
+        await drain(transport.stream(*STREAM, (), 0))
+
+
+async def test_signs_of_life_do_not_count() -> None:
+    body = b":\n\n" * 1000 + sse(result({"task": TASK})).content
+    headers = {"content-type": "text/event-stream"}
+    web = Web(lambda _: httpx2.Response(200, headers=headers, content=body))
+    transport = HttpTransport(NEW, web_pool(web), NOBODY, max_stream_bytes=500)
+    assert await drain(transport.stream(*STREAM, (), 0)) == [0]
+
+
 async def test_the_other_verb_is_tried_where_one_is_not_known() -> None:
     web = Web(
         lambda request: httpx2.Response(405) if request.method == "POST" else sse({"task": TASK})

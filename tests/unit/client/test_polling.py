@@ -1,3 +1,5 @@
+import pytest
+
 from dragoman.client.polling import polled
 from dragoman.client.pursuit import Pursuit
 from dragoman.dialects.base import Received
@@ -36,6 +38,7 @@ class Story:
         return [frame.event async for batch in polled(self.pursuit) for frame in batch]
 
 
+@pytest.mark.requirement("R-3.2.2-5")
 async def test_a_task_is_read_until_it_has_ended() -> None:
     story = Story(WORKING, WORKING, WORKING, DONE)
     assert await story.events() == [
@@ -44,7 +47,7 @@ async def test_a_task_is_read_until_it_has_ended() -> None:
         status(TaskState.COMPLETED),
     ]
     assert story.agent.operations == [Operation.SEND_MESSAGE, *[Operation.GET_TASK] * 3]
-    # R-3.2.2-5: the send does not wait.
+    # The send does not wait.
     _, sent = story.agent.asked[0]
     assert isinstance(sent, SendMessageRequest)
     assert sent.configuration is not None
@@ -73,8 +76,18 @@ async def test_a_send_is_waited_for_until_the_agent_asks() -> None:
     ]
 
 
-async def test_a_task_is_followed_beyond_its_questions() -> None:
-    asked = task(TaskState.INPUT_REQUIRED)
+@pytest.mark.requirement("R-7.6.2-3")
+@pytest.mark.parametrize("state", [TaskState.INPUT_REQUIRED, TaskState.AUTH_REQUIRED])
+async def test_a_task_is_followed_beyond_its_questions(state: TaskState) -> None:
+    asked = task(state)
     story = Story(asked, asked, DONE, begin=SubscribeToTaskRequest(id="t"))
     assert len(await story.events()) == 3
     assert story.agent.operations == [Operation.GET_TASK] * 3
+
+
+@pytest.mark.parametrize("name", ["TASK_STATE_UNSPECIFIED", "TASK_STATE_PAUSED"])
+async def test_a_state_that_we_do_not_know_is_no_end(name: str) -> None:
+    unclear = task(TaskState(name))
+    story = Story(unclear, unclear, DONE)
+    assert (await story.events())[0] == StreamResponse(task=unclear)
+    assert story.agent.operations == [Operation.SEND_MESSAGE, *[Operation.GET_TASK] * 2]

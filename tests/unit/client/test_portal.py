@@ -1,10 +1,11 @@
 import asyncio
 import threading
 from collections.abc import AsyncGenerator, Iterator
+from contextlib import asynccontextmanager
 
 import pytest
 
-from dragoman.client.portal import Portal
+from dragoman.client.portal import Portal, entered
 
 
 @pytest.fixture
@@ -72,3 +73,29 @@ def test_closing_ends_the_thread() -> None:
     assert threading.active_count() == before + 1
     portal.close()
     assert threading.active_count() == before
+
+
+@asynccontextmanager
+async def room(doings: list[str]) -> AsyncGenerator[str]:
+    doings.append("in")
+    try:
+        yield threading.current_thread().name
+    finally:
+        doings.append("out")
+
+
+def test_what_is_entered_is_left_with_the_block() -> None:
+    doings: list[str] = []
+    with entered(room(doings)) as (opened, portal):
+        assert opened == "dragoman client"
+        assert portal.call(asyncio.sleep(0, "there")) == "there"
+        assert doings == ["in"]
+    assert doings == ["in", "out"]
+    assert "dragoman client" not in [thread.name for thread in threading.enumerate()]
+
+
+def test_what_is_entered_is_left_by_an_error_too() -> None:
+    doings: list[str] = []
+    with pytest.raises(KeyError), entered(room(doings)):
+        raise KeyError("x")
+    assert doings == ["in", "out"]

@@ -1,8 +1,11 @@
+import pytest
+from msgspec.structs import replace
+
 from dragoman.client.progress import Progress
 from dragoman.client.transport import Frame
 from dragoman.model.events import StreamResponse
 from dragoman.model.messages import Message
-from dragoman.model.tasks import Task, TaskState
+from dragoman.model.tasks import Task, TaskState, TaskStatus
 from tests.unit.client.fakes import artifact, chunk, said, status, task
 
 
@@ -30,6 +33,16 @@ def test_a_message_is_all_there_is() -> None:
     assert event.message == progress.outcome == said("hi")
     assert progress.has_ended
     assert progress.state is None
+
+
+@pytest.mark.parametrize("state", [TaskState.FAILED, TaskState.INPUT_REQUIRED])
+def test_what_was_said_about_a_state_stands_when_the_state_is_told_again(state: TaskState) -> None:
+    progress = Progress()
+    told = status(state, said("No luck."))
+    assert taken(progress, shown(task()), told, status(state)) == [shown(task()), told]
+    assert isinstance(progress.outcome, Task)
+    assert progress.outcome.status.message == said("No luck.")
+    assert taken(progress, status(state, said("Really."))) == [status(state, said("Really."))]
 
 
 def test_nothing_has_come_yet() -> None:
@@ -152,3 +165,14 @@ def test_metadata_is_gathered() -> None:
     assert not isinstance(progress.outcome, Message)
     assert progress.outcome is not None
     assert progress.outcome.metadata == {"a": 1, "b": 2}
+
+
+def test_what_is_told_of_another_task_is_left_out() -> None:
+    progress = Progress()
+    taken(progress, shown(task()))
+    other = replace(task(TaskState.FAILED), id="x")
+    assert taken(progress, shown(other)) == []
+    assert progress.state is TaskState.WORKING
+    # What was read was asked for.
+    progress.look(replace(other, status=TaskStatus(state=TaskState.COMPLETED)))
+    assert progress.has_ended

@@ -72,11 +72,12 @@ def test_what_is_done_is_not() -> None:
 # --- going on -----------------------------------------------------------------------------------
 
 
-@pytest.mark.requirement("R-3.4.3-6", "R-T.lot-2", "R-3.4.3-7")
+@pytest.mark.requirement("R-3.4.3-6", "R-T.lot-2", "R-3.4.3-7", "R-3.4.2-3", "R-7.6.2-1")
 @pytest.mark.parametrize(
     ("reply", "options"),
     [
         (ReplyView(ASKED), {"context_id": "c", "task_id": "t"}),
+        (ReplyView(task(TaskState.AUTH_REQUIRED)), {"context_id": "c", "task_id": "t"}),
         (ReplyView(DONE), {"context_id": "c", "reference_task_ids": ("t",)}),
         (ReplyView(said("hi", context_id="c")), {"context_id": "c"}),
     ],

@@ -15,7 +15,7 @@ from dragoman.errors import (
 )
 from dragoman.model.events import StreamResponse
 from dragoman.model.operations import Operation, SendMessageRequest, SubscribeToTaskRequest
-from dragoman.model.tasks import TaskState
+from dragoman.model.tasks import Task, TaskState
 from tests.unit.client.fakes import (
     QuickClock,
     ScriptedTransport,
@@ -47,9 +47,11 @@ class Story:
         begin: SendMessageRequest | SubscribeToTaskRequest | None = None,
         version: str = "1.0",
         cursor: int = 0,
+        read: Task | DragomanError | None = None,
     ) -> None:
         self.clock = QuickClock()
-        self.agent = ScriptedTransport(streams=streams)
+        # Who reads the task reads it once.
+        self.agent = ScriptedTransport(streams=streams, answers=(read or task(TaskState.WORKING),))
         caller = caller_of(self.agent, offers=(offer(version),), clock=self.clock)
         self.pursuit = Pursuit(caller, begin or send(), (), 1.0)
         self._cursor = cursor
@@ -157,6 +159,35 @@ async def test_it_is_given_up_when_nothing_comes_any_more() -> None:
         await story.events()
     assert (caught.value.task_id, caught.value.reason) == ("t", "reset")
     assert story.clock.slept == [1.0, 2.0, 4.0]
+
+
+async def test_who_is_cut_off_because_the_task_has_ended_is_told_so() -> None:
+    story = Story([SUBMITTED, CUT], [CUT], read=task(TaskState.COMPLETED))
+    with pytest.raises(UnsupportedOperationError, match="follow what has ended"):
+        await story.events()
+    assert story.agent.operations == [SEND_, FOLLOW_, Operation.GET_TASK]
+
+
+async def test_who_is_cut_off_because_there_is_no_task_is_told_so() -> None:
+    with pytest.raises(TaskNotFoundError):
+        await Story([CUT], [CUT], begin=FOLLOW, read=TaskNotFoundError("t")).events()
+
+
+async def test_whether_a_task_has_ended_is_not_asked_where_streams_can_be_resumed() -> None:
+    story = Story(
+        [*numbered(SUBMITTED), CUT],
+        [CUT],
+        [*numbered(chunk("one"), DONE, start=2)],
+        read=task(TaskState.COMPLETED),
+    )
+    assert await story.events() == [SUBMITTED, chunk("one"), DONE]
+    assert story.agent.operations == [SEND_, FOLLOW_, FOLLOW_]
+
+
+async def test_who_cannot_be_asked_for_the_task_either_is_given_up() -> None:
+    protocol = ProtocolError("a", "no")
+    with pytest.raises(CutError):
+        await Story([SUBMITTED, CUT], *([CUT] for _ in range(9)), read=protocol).events()
 
 
 async def test_the_last_problem_is_told() -> None:

@@ -52,7 +52,7 @@ def read(framing: RpcFraming, body: bytes, status: int = 200) -> object:
     return framing.read_answer(sent, Operation.GET_TASK, status, body)
 
 
-@pytest.mark.requirement("R-9.3-1")
+@pytest.mark.requirement("R-9.3-1", "R-A.2-1")
 def test_a_request_is_an_envelope_around_the_params() -> None:
     wire = framing()
     (first,) = wire.requests(Operation.GET_TASK, GetTaskRequest(id="t"))

@@ -16,6 +16,7 @@ def made(options: SendOptions, *, is_awaited: bool = True) -> SendMessageRequest
     return request_of(("hi",), options, lambda: f"id-{next(_ids)}", is_awaited=is_awaited)
 
 
+@pytest.mark.requirement("R-3.4.2-5")
 def test_a_text_alone() -> None:
     request = made({})
     assert request == SendMessageRequest(

@@ -37,12 +37,14 @@ async def test_a_task_that_is_not_there_is_told() -> None:
         await agent.task("t").wait()
 
 
-async def test_a_message_goes_to_the_task() -> None:
+@pytest.mark.requirement("R-3.4.3-2")
+@pytest.mark.parametrize("context_id", ["", "c"])
+async def test_a_message_goes_to_the_task(context_id: str) -> None:
     agent, service = agent_of(Events(StreamResponse(task=DONE)))
-    await agent.task("t", "c").send("more")
+    await agent.task("t", context_id).send("more")
     request, _ = service.asked[0]
     assert isinstance(request, SendMessageRequest)
-    assert (request.message.task_id, request.message.context_id) == ("t", "c")
+    assert (request.message.task_id, request.message.context_id) == ("t", context_id)
 
 
 async def test_a_task_is_canceled() -> None:

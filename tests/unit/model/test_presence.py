@@ -1,5 +1,7 @@
 """What is written and what is left out: reference section 2.2."""
 
+import weakref
+
 import msgspec
 import pytest
 
@@ -13,7 +15,7 @@ from dragoman.model.operations import (
 )
 from dragoman.model.parts import Part
 from dragoman.model.security import MutualTlsSecurityScheme, SecurityRequirement, SecurityScheme
-from dragoman.model.tasks import Task, TaskState, TaskStatus
+from dragoman.model.tasks import UNSPECIFIED, Task, TaskState, TaskStatus
 
 
 def wire(value: msgspec.Struct) -> object:
@@ -111,3 +113,26 @@ def test_states_are_active_interrupted_or_terminal() -> None:
         TaskState.INPUT_REQUIRED,
         TaskState.AUTH_REQUIRED,
     ]
+
+
+def test_a_state_that_a2a_does_not_have_keeps_its_name_and_is_no_member() -> None:
+    paused = TaskState("TASK_STATE_PAUSED")
+    assert (paused.name, paused.value) == ("PAUSED", "TASK_STATE_PAUSED")
+    assert paused is TaskState("TASK_STATE_PAUSED")
+    assert paused not in list(TaskState)
+    for state in (paused, UNSPECIFIED, TaskState("TASK_STATE_HALF_COMPLETED")):
+        assert (state.is_member, state.is_terminal, state.is_interrupted) == (False, False, False)
+        status = TaskStatus(state=state)
+        assert msgspec.json.decode(msgspec.json.encode(status), type=TaskStatus) == status
+
+
+@pytest.mark.parametrize("name", ["", "paused", "TASK_STATE_", "TASK_STATE_\n", "TASK_STATE_ä", 9])
+def test_what_is_no_name_of_a_state_is_none(name: object) -> None:
+    with pytest.raises(ValueError, match="is not a valid TaskState"):
+        TaskState(name)
+
+
+def test_a_peer_cannot_fill_the_memory_with_states() -> None:
+    seen = [weakref.ref(TaskState(f"TASK_STATE_X{number}")) for number in range(1000)]
+    assert sum(state() is not None for state in seen) < 100
+    assert TaskState("TASK_STATE_UNSPECIFIED") is UNSPECIFIED

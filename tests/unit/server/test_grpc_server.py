@@ -11,7 +11,7 @@ import pytest
 
 from dragoman.errors import UsageError
 from dragoman.model.documents import EventDocument
-from dragoman.server.grpc_server import GrpcServer, is_installed
+from dragoman.server.grpc_server import GrpcServer
 from dragoman.server.tls import read_tls
 from tests.unit.server.certificates import Files, write_files
 from tests.unit.server.grpc_fakes import (
@@ -48,10 +48,6 @@ async def rest_of(call: Any) -> list[bytes]:
     while (frame := await call.read()) is not aio.EOF:
         frames.append(frame)
     return frames
-
-
-def test_the_packages_are_installed() -> None:
-    assert is_installed()
 
 
 async def test_one_port_speaks_both() -> None:
@@ -370,7 +366,6 @@ async def test_without_the_packages_a_client_is_cut_and_the_extra_is_named_once(
 
 @pytest.mark.usefixtures("bare")
 async def test_without_the_packages_there_is_no_port_for_grpc() -> None:
-    assert not is_installed()
     server = new_server(FakePerforms())
     with pytest.raises(UsageError, match="pip install grpcio protobuf"):
         await server.listen("127.0.0.1", 0)

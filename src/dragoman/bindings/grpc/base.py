@@ -5,6 +5,7 @@ Whoever serves or calls moves bytes: gRPC's own library is not needed to read or
 
 from __future__ import annotations
 
+import importlib.util
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from dragoman.dialects.base import Dialect
@@ -15,10 +16,19 @@ if TYPE_CHECKING:
 
     from dragoman.errors import A2AError
 
-__all__ = ("STATUS_DETAILS", "GrpcDialect", "GrpcStatus")
+__all__ = ("EVENT_ID", "STATUS_DETAILS", "GrpcDialect", "GrpcStatus", "is_installed")
 
 STATUS_DETAILS: Final = "grpc-status-details-bin"
 """The trailer that holds the details of an error (reference section 5)."""
+
+EVENT_ID: Final = "last-event-id"
+"""The cursor of a request, and the number of a stream's first frame; each later one is one more.
+gRPC's frames have none of their own."""
+
+
+def is_installed() -> bool:
+    """Tell whether the packages are there that gRPC needs, without the cost of importing them."""
+    return all(importlib.util.find_spec(name) for name in ("grpc", "google.protobuf"))
 
 
 class GrpcStatus(NamedTuple):

@@ -15,7 +15,7 @@ from dragoman.dialects.violations import refusal_of
 from dragoman.errors import InvalidParamsError, InvalidRequestError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 __all__ = ("MessageForm", "StructForm")
 
@@ -58,12 +58,19 @@ class MessageForm:
 class StructForm(Generic[S]):
     """How one kind of message is read and written as a Struct that has the same members."""
 
-    __slots__ = ("_form", "_kind", "write")
+    __slots__ = ("_form", "_kind", "_normalise", "write")
 
-    def __init__(self, name: str, kind: type[S]) -> None:
-        """Take the full name of the message, and the Struct it is."""
+    def __init__(
+        self, name: str, kind: type[S], normalise: Callable[[object, str], object] | None = None
+    ) -> None:
+        """Take the full name of the message, and the Struct it is.
+
+        Args:
+            normalise: makes of plain data which the Struct does not take what it may be meant as.
+        """
         self._form = MessageForm(name)
         self._kind = kind
+        self._normalise = normalise
         self.write = self._form.write
 
     def decode(self, data: bytes) -> S:
@@ -76,6 +83,11 @@ class StructForm(Generic[S]):
         plain = self._form.read(data)
         try:
             return msgspec.convert(plain, self._kind)
+        except msgspec.ValidationError as refused:
+            if self._normalise is None:
+                raise refusal_of(refused) from None
+        try:
+            return msgspec.convert(self._normalise(plain, ""), self._kind)
         except msgspec.ValidationError as refused:
             raise refusal_of(refused) from None
 

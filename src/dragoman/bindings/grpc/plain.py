@@ -168,12 +168,14 @@ def _list_or_scalar(field: FieldDescriptor) -> tuple[Read | None, Write]:
 def _enum(name: str, kind: EnumDescriptor) -> tuple[Read, Write]:
     numbers = {value.name: value.number for value in kind.values}
     names = {value.number: value.name for value in kind.values}
+    prefix = names[0].removesuffix("UNSPECIFIED")
 
     def read(number: int) -> str:
-        # a number without a name reads as a name that nobody knows, and is refused as such.
-        return names.get(number) or str(number)
+        # a number without a name reads as a name that nobody knows.
+        return names.get(number) or f"{prefix}{number}"
 
-    return read, lambda message, value: setattr(message, name, numbers[value])
+    # What another peer has called a name that protobuf does not have is unspecified to this one.
+    return read, lambda message, value: setattr(message, name, numbers.get(value, 0))
 
 
 def _bytes(field: FieldDescriptor) -> tuple[Read | None, Write]:

@@ -100,7 +100,7 @@ class Writer(Struct, frozen=True, gc=False):
         }
 
     def _status(self, status: TaskStatus) -> JsonObject:
-        written: JsonObject = {"state": _STATES[status.state]}
+        written: JsonObject = {"state": _STATES.get(status.state, "unknown")}
         if status.message is not None:
             written["message"] = self.message(status.message)
         if status.timestamp is not None:

@@ -125,7 +125,7 @@ class Writer:
         return members
 
     def _status(self, status: TaskStatus) -> JsonObject:
-        members: JsonObject = {"state": STATES[status.state]}
+        members: JsonObject = {"state": STATES.get(status.state, "unknown")}
         if status.message is not None:
             members["message"] = self.message(status.message)
         if status.timestamp is not None:

@@ -9,14 +9,20 @@ from msgspec.structs import replace
 from dragoman.dialects.fields import Fields
 from dragoman.dialects.file_bytes import is_raw, read_file_bytes
 from dragoman.dialects.part_marks import lift_part
-from dragoman.dialects.tolerant import read_file, read_role, read_state, read_timestamp
+from dragoman.dialects.tolerant import (
+    read_any_state,
+    read_file,
+    read_role,
+    read_state,
+    read_timestamp,
+)
 from dragoman.dialects.v0_3_proto import wire
 from dragoman.errors import InvalidParamsError
 from dragoman.model.base import INT32_MAX
 from dragoman.model.events import StreamResponse, TaskArtifactUpdateEvent, TaskStatusUpdateEvent
 from dragoman.model.messages import Message, Role
 from dragoman.model.parts import Part
-from dragoman.model.tasks import Artifact, Task, TaskState, TaskStatus
+from dragoman.model.tasks import UNSPECIFIED, Artifact, Task, TaskState, TaskStatus
 
 if TYPE_CHECKING:
     from dragoman.dialects.file_bytes import FileBytes
@@ -68,7 +74,7 @@ def count(value: wire.Number | None, place: str, *, most: int = INT32_MAX) -> in
 
 
 def state_of(value: wire.EnumValue | None, place: str) -> TaskState:
-    """Return a state given by name or number; "unspecified" is no state."""
+    """Return a state to look for, given by name or number; "unspecified" is none."""
     state = _STATES.get(value)
     if state is None and isinstance(value, str):
         state = read_state(value)
@@ -76,6 +82,11 @@ def state_of(value: wire.EnumValue | None, place: str) -> TaskState:
         fault = "is not one of the known values" if value else "is required"
         raise InvalidParamsError.of(place, fault)
     return state
+
+
+def _told_state(value: wire.EnumValue | None) -> TaskState:
+    """Return the state that a peer tells of a task; what A2A does not have keeps its name."""
+    return _STATES.get(value) or (read_any_state(str(value)) if value else UNSPECIFIED)
 
 
 class Decoder:
@@ -178,7 +189,7 @@ class Decoder:
             raise InvalidParamsError.of(path, "is required")
         message, timestamp = found.message, found.timestamp
         return TaskStatus(
-            state=state_of(found.state, f"{path}.state"),
+            state=_told_state(found.state),
             message=message and self.message(message, f"{path}.message", Role.AGENT),
             # 5.3: a time that cannot be read is dropped.
             timestamp=read_timestamp(timestamp) if timestamp else None,

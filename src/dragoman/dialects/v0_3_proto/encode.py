@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, cast
 from dragoman.dialects.file_bytes import write_file_bytes
 from dragoman.dialects.part_marks import lower_part
 from dragoman.dialects.v0_3_proto import wire
+from dragoman.model.tasks import UNSPECIFIED
 
 if TYPE_CHECKING:
     from dragoman.dialects.file_bytes import FileBytes
@@ -110,7 +111,7 @@ class Encoder:
 
     def _status(self, status: TaskStatus) -> wire.TaskStatus:
         return wire.TaskStatus(
-            state=wire.STATES[status.state],
+            state=wire.STATES.get(status.state, UNSPECIFIED.value),
             message=status.message and self.message(status.message),
             timestamp=status.timestamp,
         )

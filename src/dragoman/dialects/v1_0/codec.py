@@ -55,19 +55,23 @@ Answer = (
 )
 """What stands on the wire for the answer of a unary operation."""
 
+
+def _answer(kind: type[Answer]) -> Form[Answer]:
+    return Form(kind, is_answer=True)
+
+
 _ENCODER: Final = msgspec.json.Encoder()
 _FORMS: Final = {operation: Form(kind) for operation, kind in REQUEST_TYPES.items()}
-_EVENT: Final = Form(StreamResponse)
+_EVENT: Final = Form(StreamResponse, is_answer=True)
 _ANSWERS: Final[dict[Operation, Form[Answer]]] = {
-    Operation.SEND_MESSAGE: Form(SendMessageResponse),
-    Operation.GET_TASK: Form(Task),
-    Operation.LIST_TASKS: Form(ListTasksResponse),
-    Operation.CANCEL_TASK: Form(Task),
-    Operation.CREATE_TASK_PUSH_NOTIFICATION_CONFIG: Form(TaskPushNotificationConfig),
-    Operation.GET_TASK_PUSH_NOTIFICATION_CONFIG: Form(TaskPushNotificationConfig),
-    Operation.LIST_TASK_PUSH_NOTIFICATION_CONFIGS: Form(ListTaskPushNotificationConfigsResponse),
-    Operation.DELETE_TASK_PUSH_NOTIFICATION_CONFIG: Form(Empty),
-    Operation.GET_EXTENDED_AGENT_CARD: Form(AgentCard),
+    Operation.SEND_MESSAGE: _answer(SendMessageResponse),
+    Operation.GET_TASK: _answer(Task),
+    Operation.LIST_TASKS: _answer(ListTasksResponse),
+    Operation.CANCEL_TASK: _answer(Task),
+    Operation.CREATE_TASK_PUSH_NOTIFICATION_CONFIG: _answer(TaskPushNotificationConfig),
+    Operation.GET_TASK_PUSH_NOTIFICATION_CONFIG: _answer(TaskPushNotificationConfig),
+    Operation.LIST_TASK_PUSH_NOTIFICATION_CONFIGS: _answer(ListTaskPushNotificationConfigsResponse),
+    Operation.GET_EXTENDED_AGENT_CARD: _answer(AgentCard),
 }
 _INTEGER: Final = re.compile(r"-?\d{1,10}", re.ASCII)
 _BOOLEANS: Final = {"true": True, "false": False}
@@ -147,6 +151,8 @@ class V1_0:  # noqa: N801 - the name of the version
 
     def decode_result(self, operation: Operation, data: bytes) -> Received:
         """Read the answer of a unary operation."""
+        if operation is Operation.DELETE_TASK_PUSH_NOTIFICATION_CONFIG:
+            return Empty()  # The SDKs for Python and JavaScript answer null over JSON-RPC.
         answer = _ANSWERS[operation].decode(data)
         if isinstance(answer, SendMessageResponse):
             return cast("Task | Message", answer.task or answer.message)

@@ -29,11 +29,11 @@ class Form(Generic[S]):
 
     __slots__ = ("_decode", "_hint", "_kind", "_normalise", "_snake_key")
 
-    def __init__(self, kind: type[S]) -> None:
-        """Prepare everything that depends on the type alone."""
+    def __init__(self, kind: type[S], *, is_answer: bool = False) -> None:
+        """Prepare everything that depends on the type, and on who writes it: see ``normalise``."""
         self._kind = kind
         self._decode = msgspec.json.Decoder(kind).decode
-        self._normalise = reader_for(kind)
+        self._normalise = reader_for(kind, is_answer=is_answer)
         names = snake_names(kind)
         self._hint = _key_search(b"_", {name.rpartition("_")[2] for name in names})
         self._snake_key = _key_search(b'"', names)

@@ -7,6 +7,9 @@ strict decoder to refuse. Free JSON (metadata, params, header, data) is never to
 
 It refuses by itself only what it alone can name well: a field given in both spellings, ``null`` in
 an array, and values outside an enum or a range.
+
+Answers come from peers that may be of a later version. There, a state that is not known keeps its
+name, and a role that is not known is that of who answers.
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ from msgspec import UNSET, Struct
 from dragoman.errors import InvalidParamsError
 from dragoman.model.base import INT32_MAX
 from dragoman.model.messages import Role
-from dragoman.model.tasks import TaskState
+from dragoman.model.tasks import UNSPECIFIED, TaskState
 
 if TYPE_CHECKING:
     from enum import Enum
@@ -52,14 +55,24 @@ _UNSPECIFIED: Final[dict[type[Enum], str]] = {
     Role: "ROLE_UNSPECIFIED",
 }
 
+# What it is taken for in an answer that must have one.
+_OTHERWISE: Final[dict[type[Enum], str]] = {
+    TaskState: UNSPECIFIED.value,
+    Role: Role.AGENT.value,
+}
+
 
 @cache
-def reader_for(kind: type[Struct]) -> Reader:
-    """Return the reader of a Struct."""
+def reader_for(kind: type[Struct], *, is_answer: bool = False) -> Reader:
+    """Return the reader of a Struct.
+
+    Args:
+        is_answer: it comes from an agent, which may know enum values that we do not.
+    """
     info = shapes.type_info(kind)
     if not isinstance(info, shapes.StructType):  # pragma: no cover - a Struct has no other shape
         raise TypeError(kind)
-    return _object_reader(info)
+    return _object_reader(info, is_answer=is_answer)
 
 
 def snake_names(*kinds: type[Struct]) -> frozenset[str]:
@@ -80,21 +93,21 @@ def snake_names(*kinds: type[Struct]) -> frozenset[str]:
     return frozenset(found)
 
 
-def _reader(shape: shapes.Type) -> Reader:
+def _reader(shape: shapes.Type, *, is_answer: bool) -> Reader:
     if isinstance(shape, shapes.UnionType):
         # Every union of the model is "or absent".
         (shape,) = (kind for kind in shape.types if not isinstance(kind, shapes.NoneType))
     match shape:
         case shapes.StructType():
-            return reader_for(shape.cls)
+            return reader_for(shape.cls, is_answer=is_answer)
         case shapes.VarTupleType():
-            return _array_reader(_reader(shape.item_type))
+            return _array_reader(_reader(shape.item_type, is_answer=is_answer))
         case shapes.DictType():
-            return _map_reader(_reader(shape.value_type))
+            return _map_reader(_reader(shape.value_type, is_answer=is_answer))
         case shapes.IntType():
             return _int_reader(shape.ge or 0, INT32_MAX if shape.le is None else shape.le)
         case shapes.EnumType():
-            return _enum_reader(shape.cls)
+            return _enum_reader(shape.cls, is_answer=is_answer)
         case shapes.BytesType():
             return _read_bytes
         case _:
@@ -102,18 +115,25 @@ def _reader(shape: shapes.Type) -> Reader:
             return _read_as_is
 
 
-def _object_reader(shape: shapes.StructType) -> Reader:
+def _object_reader(shape: shapes.StructType, *, is_answer: bool) -> Reader:
     members: dict[str, Member] = {}
+    # ProtoJSON leaves a value 0 out, be it required or not.
+    unset = {
+        field.encode_name: _OTHERWISE[field.type.cls]
+        for field in shape.fields
+        if is_answer and field.required and isinstance(field.type, shapes.EnumType)
+    }
     for field in shape.fields:
         # Part.data alone may be null: it is the one field whose absence is UNSET.
         keeps_null = isinstance(field.type, shapes.CustomType)
-        member = Member(field.encode_name, _reader(field.type), keeps_null)
+        read_field = _reader(field.type, is_answer=is_answer)
+        member = Member(field.encode_name, read_field, keeps_null)
         members[field.encode_name] = members[field.name] = member
 
     def read(value: object, path: str) -> object:
         if not isinstance(value, dict):
             return value
-        plain: dict[str, object] = {}
+        plain: dict[str, object] = dict(unset)
         seen: set[str] = set()
         for key, item in cast("dict[str, object]", value).items():
             member = members.get(key)
@@ -174,11 +194,12 @@ def _int_reader(least: int, most: int) -> Reader:
     return read
 
 
-def _enum_reader(kind: type[Enum]) -> Reader:
+def _enum_reader(kind: type[Enum], *, is_answer: bool) -> Reader:
     # The proto numbers its values in the order of the model, from 1; 0 is "unset".
     by_number = {number: member.value for number, member in enumerate(kind, 1)}
     names = tuple(by_number.values())
     unset = _UNSPECIFIED[kind]
+    prefix = unset.removesuffix("UNSPECIFIED")
     expected = f"must be one of {', '.join(names)}"
 
     def read(value: object, path: str) -> object:
@@ -191,7 +212,16 @@ def _enum_reader(kind: type[Enum]) -> Reader:
             raise InvalidParamsError.of(path, expected)
         return value
 
-    return read
+    def read_answer(value: object, path: str) -> object:
+        del path
+        if _is_number(value):
+            value = by_number.get(value, unset if value == 0 else f"{prefix}{value}")
+        if value in names or not isinstance(value, str):
+            return value
+        is_open = value != unset and kind is TaskState
+        return value if is_open else _OTHERWISE[kind]
+
+    return read_answer if is_answer else read
 
 
 def _is_number(value: object) -> TypeGuard[int]:

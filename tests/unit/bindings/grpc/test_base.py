@@ -1,7 +1,9 @@
+import sys
+
 import pytest
 
 from dragoman._proto.messages import pool
-from dragoman.bindings.grpc.base import GrpcDialect
+from dragoman.bindings.grpc.base import GrpcDialect, is_installed
 from dragoman.bindings.grpc.v0_3 import V0_3_GRPC
 from dragoman.bindings.grpc.v1_0 import V1_0_GRPC
 from dragoman.model.operations import STREAMING, Operation
@@ -25,3 +27,9 @@ def test_an_operation_is_called_by_a_name_of_the_service(
     name = dialect.rpc(operation)
     assert dialect.rpcs[name] is operation
     assert name in pool().FindServiceByName(dialect.service).methods_by_name
+
+
+def test_the_packages_are_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert is_installed()
+    monkeypatch.setitem(sys.modules, "grpc", None)
+    assert not is_installed()

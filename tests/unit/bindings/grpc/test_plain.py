@@ -112,9 +112,10 @@ def test_enums_have_names() -> None:
     assert status.state == 5
     assert read(status) == {"state": "TASK_STATE_CANCELED"}
     status.state = 99
-    assert read(status) == {"state": "99"}
+    assert read(status) == {"state": "TASK_STATE_99"}
     status.state = 0
     assert read(status) == {}
+    assert written("lf.a2a.v1.TaskStatus", {"state": "TASK_STATE_PAUSED"}).state == 0
 
 
 def test_a_place_that_cannot_be_read_is_named() -> None:

@@ -244,11 +244,6 @@ def test_what_an_answer_lacks_is_named() -> None:
     assert refusal(Operation.GET_TASK, task) == FieldViolation("id", "is required")
     task.id = "t"
     assert refusal(Operation.GET_TASK, task) == FieldViolation("status", "is required")
-    task.status.timestamp.seconds = 1
-    assert refusal(Operation.GET_TASK, task).field == "status.state"
-    task.status.state = 77
-    unknown = "is not one of the known values"
-    assert refusal(Operation.GET_TASK, task) == FieldViolation("status.state", unknown)
     task.status.state = 3
     task.artifacts.add().artifact_id = "a"
     assert refusal(Operation.GET_TASK, task).field == "artifacts[0].parts"

@@ -140,6 +140,39 @@ def test_an_unset_or_unknown_enum_is_refused() -> None:
     assert refusal(SEND, request) == FieldViolation("message.role", unknown)
 
 
+def test_a_state_that_no_task_can_be_in_is_not_looked_for() -> None:
+    request = proto("ListTasksRequest")
+    request.status = 9
+    assert "known values" in refusal(Operation.LIST_TASKS, request).description
+    request.status = 0
+    assert DIALECT.decode_request(Operation.LIST_TASKS, request.SerializeToString())
+
+
+@pytest.mark.parametrize(
+    ("number", "name"),
+    [(0, "TASK_STATE_UNSPECIFIED"), (9, "TASK_STATE_9"), (2, "TASK_STATE_WORKING")],
+)
+def test_a_task_may_be_in_a_state_that_we_do_not_know(number: int, name: str) -> None:
+    message = proto("Task")
+    message.id = "t"
+    message.status.timestamp.seconds = 1
+    message.status.state = number
+    task = DIALECT.decode_result(Operation.GET_TASK, message.SerializeToString())
+    assert isinstance(task, Task)
+    assert task.status.state.value == name
+
+
+@pytest.mark.parametrize("number", [0, 9])
+def test_an_unknown_role_in_an_answer_is_that_of_who_answers(number: int) -> None:
+    frame = proto("StreamResponse")
+    frame.message.message_id = "m"
+    frame.message.role = number
+    frame.message.parts.add().text = "hi"
+    message = DIALECT.decode_event(frame.SerializeToString()).message
+    assert message is not None
+    assert message.role is Role.AGENT
+
+
 def test_a_negative_history_length_is_refused() -> None:
     request = proto("GetTaskRequest")
     request.id = "t"

@@ -346,6 +346,12 @@ def test_the_other_results_are_written_as_they_are() -> None:
     )
 
 
+@pytest.mark.parametrize("wire", [b"{}", b"null", b""])
+def test_what_is_deleted_is_answered_with_nothing_however_that_is_written(wire: bytes) -> None:
+    operation = Operation.DELETE_TASK_PUSH_NOTIFICATION_CONFIG
+    assert V1_0_DIALECT.decode_result(operation, wire) == Empty()
+
+
 def test_a_card_has_its_required_members_even_when_empty() -> None:
     wire = V1_0_DIALECT.encode_result(Operation.GET_EXTENDED_AGENT_CARD, CARD)
     assert wire == encode_card(CARD)

@@ -4,7 +4,7 @@ from typing import cast
 import pytest
 from hypothesis import given
 
-from dragoman.server.nesting import is_nested_deeper_than
+from dragoman.bindings.nesting import is_nested_deeper_than
 from tests.strategies import json_values
 
 
