@@ -10,7 +10,8 @@ from typing import Final
 
 from benches import wire
 from benches.meter import Outcome
-from benches.metrics import samples, samples_grpc
+from benches.metrics import samples, samples_client, samples_grpc
+from benches.metrics.samples_client import MANY, ONE, calls
 from benches.servers import Server, Spec
 
 __all__ = ("ROWS", "SCENARIOS", "Lane", "Row", "Scenario")
@@ -79,6 +80,7 @@ OURS_REST = "dragoman HTTP+JSON"
 OURS_0_3, OURS_0_3_REST, OURS_0_1 = "dragoman 0.3", "dragoman 0.3 HTTP+JSON", "dragoman 0.1"
 OURS_GRPC, OURS_0_3_GRPC = "dragoman gRPC", "dragoman 0.3 gRPC"
 SDK_GRPC, BARE_GRPC = "a2a-sdk gRPC", "bare gRPC"
+OUR_CALLER, SDK_CALLER = "dragoman client", "a2a-sdk client"
 
 _SUBJECT = Spec("subject", "sqlite")
 _SUBJECT_MEMORY = Spec("subject", "memory")
@@ -95,6 +97,42 @@ _BARE_GRPC = Spec("bare", is_grpc=True)
 def _sides(sample: Sampler) -> tuple[Lane, ...]:
     """Ours on SQLite, the SDK in memory, and bare ASGI."""
     return Lane(OURS, _SUBJECT, sample), Lane(SDK, _SDK, sample), Lane(BARE, _BARE, sample)
+
+
+def _callers(name: str, binding: str, concurrency: int, *, is_quick: bool = False) -> Scenario:
+    """Our client and the SDK's, calling one server of ours."""
+    return Scenario(
+        name,
+        (
+            Lane(OUR_CALLER, _SUBJECT_MEMORY, calls("subject", binding, concurrency)),
+            Lane(SDK_CALLER, _SUBJECT_MEMORY, calls("sdk", binding, concurrency)),
+        ),
+        prepare=samples_client.prepare,
+        is_quick=is_quick,
+    )
+
+
+def _caller_row(
+    name: str,
+    title: str,
+    *,
+    value: str = "per_second",
+    unit: str = "calls/s",
+    floor: float | None = 3,
+    is_quick: bool = False,
+) -> Row:
+    return Row(
+        name,
+        title,
+        name,
+        value,
+        unit,
+        OUR_CALLER,
+        SDK_CALLER,
+        floor=floor,
+        goal=floor and floor * 2,
+        is_quick=is_quick,
+    )
 
 
 SCENARIOS: Final = (
@@ -203,6 +241,10 @@ SCENARIOS: Final = (
         ),
         is_fresh=True,
     ),
+    _callers("client", "JSONRPC", MANY, is_quick=True),
+    _callers("client-one", "JSONRPC", ONE),
+    _callers("client-rest", "HTTP+JSON", MANY),
+    _callers("client-grpc", "GRPC", MANY),
 )
 
 ROWS: Final = (
@@ -557,4 +599,15 @@ ROWS: Final = (
         SDK,
         is_lower_better=True,
     ),
+    _caller_row("client", "Client: sends, 16 at a time", is_quick=True),
+    # One at a time a client mostly waits for the server, and both for the same one.
+    _caller_row(
+        "client-one",
+        "Client: sends, one at a time",
+        value="per_cpu_second",
+        unit="calls/cpu s",
+    ),
+    _caller_row("client-rest", "Client: sends over HTTP+JSON, 16 at a time"),
+    # Both stand on grpcio, which takes most of the time.
+    _caller_row("client-grpc", "Client: sends over gRPC, 16 at a time", floor=None),
 )
