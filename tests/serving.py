@@ -2,74 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import signal
 import socket
 import subprocess
 import sys
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
-import uvicorn
-
-from dragoman import Agent
-from dragoman.server.asgi import App, build_app
-from dragoman.server.one_port import speaking_both
+from dragoman.testing.serving import Served
+from dragoman.testing.serving import served as serving
 
 __all__ = ("AgentProcess", "Served", "free_port", "serving")
-
-
-class Served:
-    """An agent that answers at ``url``; ``app`` is what answers."""
-
-    def __init__(self, app: App, url: str) -> None:
-        self.app = app
-        self.url = url
-
-
-@asynccontextmanager
-async def serving(agent: Agent, **settings: object) -> AsyncGenerator[Served]:
-    """Serve an agent on a free port of the loopback, in memory unless told otherwise."""
-    app = build_app(agent, {"store": "memory:", **settings})
-    app.offer_grpc()
-    listener = _listen()
-    config = uvicorn.Config(
-        app,
-        http=speaking_both(app.grpc),
-        log_config=None,
-        ws="none",
-        access_log=False,
-        proxy_headers=False,
-        lifespan="on",
-    )
-    server = uvicorn.Server(config)
-    async with asyncio.TaskGroup() as group:
-        group.create_task(_serve(server, listener))
-        while not server.started:  # noqa: ASYNC110 - uvicorn offers nothing to wait on
-            await asyncio.sleep(0.005)
-        host, port = listener.getsockname()
-        try:
-            yield Served(app, f"http://{host}:{port}")
-        finally:
-            app.runtime.hub.close()
-            await app.grpc.stop(grace_seconds=1)
-            server.should_exit = True
-
-
-async def _serve(server: uvicorn.Server, listener: socket.socket) -> None:
-    # Without the signal handling of Server.serve: signals belong to the test runner.
-    with listener:
-        await server._serve(sockets=[listener])  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - uvicorn has no public form of this
-
-
-def _listen() -> socket.socket:
-    # With its protocol named, asyncio sends small frames without delay.
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    listener.bind(("127.0.0.1", 0))
-    return listener
 
 
 def free_port() -> int:
@@ -79,17 +24,19 @@ def free_port() -> int:
 
 
 class AgentProcess:
-    """``dragoman serve`` in a process of its own, to be stopped or killed and started again."""
+    """``dragoman serve`` in a process of its own, to be stopped or killed and started again.
 
-    def __init__(self, agent: Path, *arguments: str, port: int | None = None) -> None:
+    Without an agent it is ``dragoman demo-server``.
+    """
+
+    def __init__(self, agent: Path | None, *arguments: str, port: int | None = None) -> None:
         self.port = port or free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self._command = [
             sys.executable,
             "-m",
             "dragoman",
-            "serve",
-            str(agent),
+            *(("serve", str(agent)) if agent is not None else ("demo-server",)),
             "--port",
             str(self.port),
             *arguments,
@@ -121,9 +68,9 @@ class AgentProcess:
         if self._process is not None:
             self._end(signal.SIGKILL)
 
-    def stop(self) -> int:
-        """Ask it to stop (SIGTERM) and return its exit code."""
-        return self._end(signal.SIGTERM)
+    def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
+        """Ask it to stop and return its exit code."""
+        return self._end(number)
 
     def _end(self, number: signal.Signals) -> int:
         process = self._process

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
@@ -393,7 +393,7 @@ async def test_a_turn_that_waits_for_an_answer_gives_its_slot_back() -> None:
 
 async def test_a_task_canceled_before_it_began_frees_its_place() -> None:
     gated = Gated()
-    limits = {"max_running_turns": 1, "max_waiting_turns": 1}
+    limits: dict[str, Any] = {"max_running_turns": 1, "max_waiting_turns": 1}
     async with serving(gated.agent, **limits) as served, Wire(served.url) as wire:
         running = (await send(wire, "running"))["id"]
         await gated.have_begun(1)
@@ -419,7 +419,7 @@ async def until_accepted(wire: Wire, text: str) -> None:
 
 async def test_above_the_bound_of_the_queue_the_agent_is_busy() -> None:
     gated = Gated()
-    limits = {"max_running_turns": 1, "max_waiting_turns": 2}
+    limits: dict[str, Any] = {"max_running_turns": 1, "max_waiting_turns": 2}
     async with serving(gated.agent, **limits) as served, Wire(served.url) as wire:
         ids = [(await send(wire, "0"))["id"]]
         await gated.have_begun(1)
@@ -442,7 +442,7 @@ async def test_above_the_bound_of_the_queue_the_agent_is_busy() -> None:
 
 async def test_sends_that_arrive_together_do_not_overrun_the_bound() -> None:
     gated = Gated()
-    limits = {"max_running_turns": 1, "max_waiting_turns": 2}
+    limits: dict[str, Any] = {"max_running_turns": 1, "max_waiting_turns": 2}
     async with hosting(gated.agent, MemoryTaskStore(), **limits) as hosted:
         async with asyncio.TaskGroup() as group:
             sends = [

@@ -15,7 +15,8 @@ class FakeClock:
     """A Clock in the hands of a test; ids are ``id-1``, ``id-2`` and so on.
 
     Nothing waits for real: whoever sleeps goes on when ``advance`` or ``move_to`` has reached the
-    end of the sleep and the event loop runs again.
+    end of the sleep and the event loop runs again. It may be moved from another thread than the one
+    whose loop they sleep on, as a test that blocks must.
     """
 
     def __init__(self, now_ms: int = _START_MS) -> None:
@@ -74,8 +75,10 @@ class FakeClock:
         self._now_ms = now_ms
         while self._sleepers and self._sleepers[0][0] <= now_ms:
             waiter = heappop(self._sleepers)[2]
-            if not waiter.done():
-                waiter.set_result(None)
+            if _is_running(waiter.get_loop()):
+                _wake(waiter)
+            elif not waiter.done():
+                waiter.get_loop().call_soon_threadsafe(_wake, waiter)
 
     def _tell_watchers(self) -> None:
         asleep = self.sleepers
@@ -83,3 +86,16 @@ class FakeClock:
             if asleep >= count and not watcher.done():
                 watcher.set_result(None)
         self._watchers = [item for item in self._watchers if not item[1].done()]
+
+
+def _is_running(loop: asyncio.AbstractEventLoop) -> bool:
+    """Tell whether a loop is the one that runs in this thread."""
+    try:
+        return asyncio.get_running_loop() is loop
+    except RuntimeError:
+        return False
+
+
+def _wake(waiter: asyncio.Future[None]) -> None:
+    if not waiter.done():
+        waiter.set_result(None)

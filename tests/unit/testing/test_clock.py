@@ -1,4 +1,5 @@
 import asyncio
+import threading
 
 import pytest
 
@@ -104,3 +105,14 @@ async def test_one_may_wait_for_more_sleepers_than_another() -> None:
         group.create_task(clock.sleep(1))
         await two
         clock.advance(1)
+
+
+async def test_a_sleeper_is_woken_from_another_thread() -> None:
+    clock = FakeClock()
+    async with asyncio.timeout(5), asyncio.TaskGroup() as group:
+        group.create_task(clock.sleep(10))
+        await clock.until_asleep()
+        mover = threading.Thread(target=clock.advance, args=(10,))
+        mover.start()
+    mover.join()
+    assert clock.sleepers == 0
