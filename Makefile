@@ -15,7 +15,7 @@ PIP := $(BIN)/python -m pip install --disable-pip-version-check -qq -c constrain
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check soak bench bench-quick proto clean
+.PHONY: help run test check soak bench bench-quick cli-report proto clean
 .DELETE_ON_ERROR:
 
 help: ## list the targets
@@ -41,6 +41,9 @@ bench: .venv/.dev ## measure the hot paths
 
 bench-quick: .venv/.dev ## measure the hot paths, roughly
 	$(BIN)/python -m benches --quick
+
+cli-report: .venv/.dev ## measure the command line and write its compliance report
+	$(BIN)/python -m pytest -q -p no:randomly -p tests.cli.compliance tests/cli
 
 proto: .venv/.dev ## compile the .proto files to their descriptor sets
 	for name in $(basename $(notdir $(wildcard $(PROTO)/*.proto))); do \

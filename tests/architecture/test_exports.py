@@ -2,10 +2,12 @@
 
 import subprocess
 import sys
+from types import ModuleType
 
 import pytest
 
 import dragoman
+import dragoman.testing
 
 PUBLIC = (
     "A2AError",
@@ -35,13 +37,28 @@ PUBLIC = (
     "connect_sync",
 )
 
+TESTING = (
+    "FakeClock",
+    "Pairing",
+    "RecordingTurn",
+    "Served",
+    "SyncPairing",
+    "Wire",
+    "pair",
+    "pair_sync",
+    "recording",
+    "served",
+    "served_sync",
+    "user_message",
+)
+
 HEAVY = ("asyncio", "msgspec", "sqlite3", "uvicorn", "uvloop", "httptools", "ssl")
 """None of these is needed to import the package."""
 
 SERVING = ("sqlite3", "uvicorn", "uvloop", "httptools", "httpx2", "pydantic")
 """None of these is needed to write an agent."""
 
-CALLING = ("sqlite3", "uvicorn", "uvloop", "httptools", "grpc", "google.protobuf", "pydantic")
+CALLING = ("sqlite3", "uvicorn", "uvloop", "grpc", "google.protobuf", "pydantic")
 """None of these is needed to be ready to call one."""
 
 
@@ -64,13 +81,26 @@ def test_every_public_name_can_be_loaded(name: str) -> None:
     assert name in dir(dragoman)
 
 
-def test_an_unknown_name_is_an_attribute_error() -> None:
+def test_what_tests_are_written_with_is_what_was_chosen() -> None:
+    assert dragoman.testing.__all__ == TESTING
+
+
+@pytest.mark.parametrize("name", TESTING)
+def test_all_that_tests_are_written_with_can_be_loaded(name: str) -> None:
+    # A module of the same name would take its place as soon as it is imported.
+    assert not isinstance(getattr(dragoman.testing, name), ModuleType)
+    assert name in dir(dragoman.testing)
+
+
+@pytest.mark.parametrize("package", [dragoman, dragoman.testing])
+def test_an_unknown_name_is_an_attribute_error(package: ModuleType) -> None:
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
-        getattr(dragoman, "nothing")  # noqa: B009 - the lookup is the point of the test
+        getattr(package, "nothing")  # noqa: B009 - the lookup is the point of the test
 
 
-def test_importing_the_package_loads_nothing_heavy() -> None:
-    assert loaded_by("import dragoman", HEAVY) == set()
+@pytest.mark.parametrize("package", ["dragoman", "dragoman.testing"])
+def test_importing_the_package_loads_nothing_heavy(package: str) -> None:
+    assert loaded_by(f"import {package}", HEAVY) == set()
 
 
 def test_writing_an_agent_loads_no_server_and_no_database() -> None:

@@ -15,7 +15,9 @@ SOURCE: Final = TESTS.parent / "src" / "dragoman"
 NO_BEHAVIOUR: Final = frozenset(
     {
         # Ports: what they promise is shown by each implementation.
+        "client/http_answer.py",
         "client/transport.py",
+        "conformance/interface.py",
         "dialects/base.py",
         "service/service.py",
         "service/worker.py",
@@ -28,6 +30,10 @@ NO_BEHAVIOUR: Final = frozenset(
 """Modules of declarations alone."""
 
 SHOWN_ELSEWHERE: Final = {
+    # The checker of agents is shown on live ones, good and broken.
+    "cli/conformance.py": "cli/test_conform.py",
+    "cli/conformance_interfaces.py": "cli/test_conform.py",
+    "cli/conformance_lines.py": "cli/test_conform.py",
     # The program is shown as a user starts it.
     "__main__.py": "unit/cli/test_serve.py",
     # Which members of a value are written, and which exclude each other, is one subject.
@@ -40,6 +46,16 @@ SHOWN_ELSEWHERE: Final = {
     "model/push.py": "unit/model/test_presence.py",
     "model/security.py": "unit/model/test_unions.py",
     "model/tasks.py": "unit/model/test_presence.py",
+    # Commands, and the agent to practise on: shown as their requirements ask for it.
+    "cli/auth.py": "cli/test_auth_login.py",
+    "cli/auth_login.py": "cli/test_auth_login.py",
+    "cli/authorizing.py": "cli/test_auth_login.py",
+    "cli/catalog.py": "cli/test_catalog.py",
+    "cli/catalog_loading.py": "cli/test_catalog.py",
+    "cli/demo_server.py": "cli/test_demo_server.py",
+    "cli/skill.py": "cli/test_skill.py",
+    "demo/answers.py": "cli/test_demo_server.py",
+    "demo/courses.py": "cli/test_demo_server.py",
     # What a card declares is what the gate enforces.
     "model/media_types.py": "unit/server/test_gate.py",
     # The codec is the door to its dialect: nobody else calls these.

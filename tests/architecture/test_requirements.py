@@ -56,8 +56,8 @@ def is_demanded(row: Requirement) -> bool:
     return (
         row.scope == "now"
         and row.level in {"MUST", "MUST NOT"}
-        and row.side in {"S", "B"}
-        and row.check in {"wire", "unit"}
+        and row.side in {"S", "C", "B"}
+        and row.check in {"wire", "client", "unit"}
     )
 
 

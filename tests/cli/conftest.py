@@ -1,4 +1,4 @@
-"""An agent in a process of its own, once for all tests, and the command line to talk to it."""
+"""The demo agent in a process of its own for all tests, and the command line to talk to it."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ BINDINGS = ("JSONRPC", "HTTP+JSON", "GRPC")
 @pytest.fixture(scope="session")
 def stage() -> Iterator[str]:
     """The address of the agent."""
-    agent = Path(__file__).with_name("agent.py")
-    with AgentProcess(agent, "--store", "memory:") as process:
+    with AgentProcess(None) as process:
         yield process.url
 
 

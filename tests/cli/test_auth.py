@@ -1,7 +1,6 @@
 """AUTH: credentials that a script can give, where they go, and where they never show."""
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 
 import pytest
 
@@ -106,9 +105,8 @@ def test_auth_002_every_credential_has_a_variable_and_a_warning(
 def untrusted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
     """An agent behind a certificate of an authority that the machine does not know; and that."""
     files = write_files(tmp_path_factory.mktemp("tls"))
-    agent = Path(__file__).with_name("agent.py")
-    flags = ("--tls-cert", files.server, "--tls-key", files.server_key, "--store", "memory:")
-    with AgentProcess(agent, *flags) as process:
+    flags = ("--tls-cert", files.server, "--tls-key", files.server_key)
+    with AgentProcess(None, *flags) as process:
         yield process.url.replace("http://", "https://"), files.ca
 
 

@@ -8,6 +8,7 @@ from urllib.request import Request, urlopen
 import pytest
 from joserfc.jwk import ECKey
 
+import dragoman
 from dragoman.auth.card_signing import CardSigner
 from dragoman.client.cards import read_card
 from dragoman.dialects.v1_0.card import encode_card
@@ -42,8 +43,8 @@ def test_card_get_001_takes_a_host_a_url_or_a_file(alone: Cli, stage: str, form:
 def test_card_get_001_shows_who_what_and_how(cli: Cli, stage: str) -> None:
     result = cli("card", "get")
     assert result.code == 0
-    assert result.field("Name") == "Stage"
-    assert result.field("Version") == "2.1.0"
+    assert result.field("Name") == "Demo"
+    assert result.field("Version") == dragoman.__version__
     assert result.field("Streaming") == "yes"
     assert result.field("Push notifications") == "no"
     assert result.field("Extended card") == "no"
@@ -51,11 +52,11 @@ def test_card_get_001_shows_who_what_and_how(cli: Cli, stage: str) -> None:
     assert result.field("Selected interface") == f"JSONRPC 1.0 {stage}/"
     assert "echo" not in result.fields("Skill")
     assert "mirror Mirror" in result.fields("Skill")
-    assert "  Does what a test of the command line needs." in result.out
+    assert "  Plays scripted scenarios to try clients on; the first word names one." in result.out
 
 
 def test_card_get_001_takes_the_reference_as_an_argument_too(alone: Cli, stage: str) -> None:
-    assert alone("card", "get", stage).field("Name") == "Stage"
+    assert alone("card", "get", stage).field("Name") == "Demo"
 
 
 def test_card_get_001_shows_a_card_of_an_older_version_as_that_of_1_0(
@@ -197,6 +198,9 @@ def signer(tmp_path: Path) -> CardSigner:
     """Who signs cards; the key to know them by is in ``keys.json``."""
     signer = CardSigner(ECKey.generate_key("P-256").as_dict(private=True), kid="k-1")
     (tmp_path / "keys.json").write_text(json.dumps(signer.public_keys))
+    # The same name, but the key of somebody else.
+    other = CardSigner(ECKey.generate_key("P-256").as_dict(private=True), kid="k-1")
+    (tmp_path / "others.json").write_text(json.dumps(other.public_keys))
     return signer
 
 
@@ -205,6 +209,7 @@ def signer(tmp_path: Path) -> CardSigner:
     [
         ("signed", ("--jwks", "keys.json"), "verified k-1"),
         ("signed", (), "unverifiable"),
+        ("signed", ("--jwks", "others.json"), "unverifiable"),
         ("tampered", ("--jwks", "keys.json"), "unverifiable"),
         ("unsigned", ("--jwks", "keys.json"), "absent"),
     ],

@@ -1,12 +1,15 @@
 """INTERACT: ids and continuation; nothing outlives the process."""
 
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.cli.calling import Cli
+from tests.unit.cli.commands import environment
 
 
 def seen_by(each: Cli, *arguments: str) -> dict[str, Any]:
@@ -88,15 +91,54 @@ def test_interact_004_the_command_carries_no_credential(each: Cli) -> None:
     assert "canary-token" not in result.err + result.out
 
 
-def test_interact_005_nothing_is_left_behind(each: Cli) -> None:
+def test_interact_004_ids_and_a_command_are_told_where_the_wait_ends(each: Cli) -> None:
+    result = each("send", "forever", "--timeout", "0.5s", "-o", "json")
+    assert (result.code, result.error["code"]) == (5, "A2ACLI_ERR_TIMEOUT")
+    task_id = result.err.split()[1]
+    assert result.err.startswith(f"task {task_id} context ")
+    program, *words = shlex.split(result.error["hint"])
+    assert (program, words[:3]) == ("dragoman", ["task", "get", task_id])
+    # The command finds the task, which has gone on.
+    again = Cli(each.folder)(*words, "--timeout", "0.2s")
+    assert again.code == 5
+    assert each("task", "cancel", task_id).field("State") == "TASK_STATE_CANCELED"
+
+
+def everything_in(folder: Path) -> dict[str, bytes | None]:
+    """All files of a folder with what they hold, and all folders in it."""
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes() if path.is_file() else None
+        for path in folder.rglob("*")
+    }
+
+
+def test_interact_005_nothing_is_left_behind(each: Cli, stage: str, tmp_path: Path) -> None:
+    """A process of its own, with all the places it could write to in one folder."""
+    places = {name: tmp_path / name for name in ("HOME", "TMPDIR", "work")}
+    for place in places.values():
+        place.mkdir()
+    (places["HOME"] / ".config" / "a2a-cli").mkdir(parents=True)
+    (places["work"] / ".env").write_text(f"A2ACLI_AGENT_CARD={stage}\n")
+    before = everything_in(tmp_path)
+    binding = each("card", "get").field("Selected interface").partition(" ")[0]
     for arguments in (
         ("send", "ask"),
         ("send", "x", "--stream"),
+        ("send", "fail"),
+        ("task", "get", "nothing"),
         ("task", "list"),
         ("card", "get"),
+        ("config", "show"),
     ):
-        assert each(*arguments).code == 0
-    assert list(Path(each.folder).rglob("*")) == []
+        process = subprocess.run(
+            [sys.executable, "-m", "dragoman", *arguments, "--transport", binding],
+            cwd=places["work"],
+            env={**environment(), "HOME": str(places["HOME"]), "TMPDIR": str(places["TMPDIR"])},
+            capture_output=True,
+            check=False,
+        )
+        assert process.returncode == (1 if "nothing" in arguments else 0), process.stderr
+    assert everything_in(tmp_path) == before
 
 
 def test_interact_005_there_is_no_way_to_continue_the_last_one(cli: Cli) -> None:

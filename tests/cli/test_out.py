@@ -9,7 +9,7 @@ import pytest
 
 from dragoman.cli.errors import EXIT_CODES
 from tests.cli.calling import Cli
-from tests.cli.fake import FakeAgent, Frames, Refusal, card, task
+from tests.cli.fake import FakeAgent, Frames, Refusal, asking_for, card, task
 from tests.unit.cli.commands import environment
 
 NAMES = {
@@ -90,34 +90,6 @@ def test_out_003_a_failure_is_the_last_line(alone: Cli, fake: FakeAgent) -> None
     assert result.code == 1
     assert [next(iter(line)) for line in result.lines] == ["task", "error"]
     assert result.lines[-1]["error"]["code"] == "InternalError"
-
-
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("way", ["JSONRPC", "HTTP+JSON"])
-def test_out_004_an_error_keeps_its_name_on_every_binding(
-    alone: Cli, fake: FakeAgent, name: str, way: str
-) -> None:
-    code, status, reason = NAMES[name]
-    fake.card = card(
-        fake.url,
-        supportedInterfaces=[
-            {"url": f"{fake.url}/", "protocolBinding": "JSONRPC", "protocolVersion": "1.0"},
-            {"url": fake.url, "protocolBinding": "HTTP+JSON", "protocolVersion": "1.0"},
-        ],
-    )
-    fake.answers = {
-        "GetTask": lambda _: Refusal(code, "No.", 200, reason),
-        "GET /tasks/t-1": lambda _: Refusal(code, "No.", status, reason),
-    }
-    result = alone.to(fake.url).speaking(way)("task", "get", "t-1", "-o", "json")
-    assert result.code == 1
-    assert result.error["code"] == name
-    assert result.error["message"]
-    assert result.error["hint"]
-    assert result.error["a2aCode"] == (code if way == "JSONRPC" else status)
-    text = alone.to(fake.url).speaking(way)("task", "get", "t-1")
-    assert text.out == ""
-    assert f"Code: {name}\n" in text.err
 
 
 def test_out_004_the_real_agent_is_refused_by_the_same_name_on_all_bindings(each: Cli) -> None:
@@ -206,6 +178,36 @@ def test_exit_001_codes_mean_what_they_say(alone: Cli, fake: FakeAgent, stage: s
     assert to_fake("task", "get", "t-1", "--wait", "--timeout", "0.2").code == 5
     fake.answers["GetTask"] = lambda _: Refusal(-31401, "Who?", 401, "UNAUTHENTICATED")
     assert to_fake("task", "get", "t-1").code == 4
+
+
+@pytest.mark.parametrize("code", [code for code in EXIT_CODES if code.startswith("A2ACLI_ERR_")])
+def test_exit_001_every_local_code_is_emitted(alone: Cli, fake: FakeAgent, code: str) -> None:
+    fake.card = card(fake.url, **asking_for({"httpAuthSecurityScheme": {"scheme": "Bearer"}}))
+    get = ("task", "get", "t-1")
+    flags: tuple[str, ...] = ()
+    match code:
+        case "A2ACLI_ERR_USAGE":
+            get = ("task", "get")
+        case "A2ACLI_ERR_CARD_NOT_FOUND":
+            fake.card_status = 404
+        case "A2ACLI_ERR_CARD_INVALID":
+            fake.card = {"name": "Half", "supportedInterfaces": 1}
+        case "A2ACLI_ERR_UNREACHABLE":
+            fake.url = "http://127.0.0.1:9"
+        case "A2ACLI_ERR_CREDENTIALS_MISSING":
+            fake.answers["GetTask"] = lambda _: Refusal(-31401, "Who?", 401, "UNAUTHENTICATED")
+        case "A2ACLI_ERR_AUTH_FAILED":
+            fake.answers["GetTask"] = lambda _: Refusal(-31401, "Who?", 401, "UNAUTHENTICATED")
+            flags = ("--bearer", "wrong-one")
+        case "A2ACLI_ERR_TIMEOUT":
+            fake.answers["GetTask"] = lambda _: task("WORKING")
+            flags = ("--wait", "--timeout", "0.2s")
+        case _:
+            other = {"url": "mqtt://x", "protocolBinding": "MQTT", "protocolVersion": "1.0"}
+            fake.card = card(fake.url, supportedInterfaces=[other])
+    result = alone.to(fake.url)(*get, *flags, "-o", "json")
+    assert result.error["code"] == code
+    assert result.code == EXIT_CODES[code]
 
 
 def test_exit_001_every_local_code_has_its_exit_code() -> None:

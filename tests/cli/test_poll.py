@@ -100,6 +100,50 @@ def test_task_poll_003_stops_at_once_where_the_task_is_interrupted(
     assert each("task", "get", task_id, "--wait").field("State") == f"TASK_STATE_{state}_REQUIRED"
 
 
+@pytest.mark.parametrize("command", ["send", "get"])
+def test_task_poll_003_an_unspecified_state_is_no_end(
+    alone: Cli, fake: FakeAgent, command: str
+) -> None:
+    """It may be anything: the wait goes on, and shows it as it came."""
+    looks = iter(["UNSPECIFIED", "UNSPECIFIED"])
+    fake.answers = {
+        "SendMessage": lambda _: {"task": task("UNSPECIFIED")},
+        "GetTask": lambda _: task(next(looks, "COMPLETED")),
+    }
+    words = ("send", "x") if command == "send" else ("task", "get", "t-1", "--wait")
+    result = alone.to(fake.url)(*words, "--poll-interval", "0.1")
+    assert result.code == 0
+    assert result.field("State") == "TASK_STATE_COMPLETED"
+    assert len(fake.calls("GetTask")) >= 3
+
+
+def test_task_poll_003_an_unspecified_state_is_waited_for_no_longer_than_any(
+    alone: Cli, fake: FakeAgent
+) -> None:
+    fake.answers["GetTask"] = lambda _: task("UNSPECIFIED")
+    to_fake = alone.to(fake.url)
+    assert to_fake("task", "get", "t-1").field("State") == "TASK_STATE_UNSPECIFIED"
+    flags = ("--wait", "--poll-interval", "0.1", "--timeout", "0.3s")
+    assert to_fake("task", "get", "t-1", *flags).code == 5
+
+
+@pytest.mark.parametrize("state", ["UNSPECIFIED", "PAUSED"])
+def test_task_poll_003_goes_on_where_the_state_says_nothing(
+    alone: Cli, fake: FakeAgent, state: str
+) -> None:
+    fake.card = card(fake.url, capabilities={"streaming": False})
+    looks = iter([state, state])
+    fake.answers = {
+        "SendMessage": lambda _: {"task": task(state)},
+        "GetTask": lambda _: task(next(looks, "COMPLETED")),
+    }
+    cli = alone.to(fake.url)
+    shown = cli("task", "get", "t-1", "-o", "json").json["status"]["state"]
+    assert shown == f"TASK_STATE_{state}"
+    result = cli("send", "x", "--poll-interval", "0.1", "-o", "json")
+    assert result.json["task"]["status"]["state"] == "TASK_STATE_COMPLETED"
+
+
 def test_task_poll_004_a_wait_by_stream_falls_back_to_looking(alone: Cli, fake: FakeAgent) -> None:
     """Every stream ends at once; the task is looked at instead, and the command finishes."""
     fake.card = card(fake.url, capabilities={"streaming": True})

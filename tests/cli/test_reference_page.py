@@ -83,6 +83,11 @@ def options_of(command: str, title: str = "options") -> Callable[[Cli], str]:
         ("task-list-options", options_of("task list")),
         ("task-download-options", options_of("task download")),
         ("task-push-config-create-options", options_of("task push-config create")),
+        ("conformance-options", options_of("conformance")),
+        ("task-push-config-listen-options", options_of("task push-config listen")),
+        ("auth-login-options", options_of("auth login")),
+        ("demo-server-options", options_of("demo-server")),
+        ("skill-options", options_of("skill")),
     ],
 )
 def test_the_page_says_what_the_command_line_says(

@@ -94,6 +94,34 @@ def test_task_list_001_pages_by_cursor(each: Cli, many: str) -> None:
     assert [item["id"] for item in everything["tasks"]] == found
 
 
+@pytest.fixture(scope="module")
+def crowd(stage: str, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A context with 120 tasks in it."""
+    cli = Cli(tmp_path_factory.mktemp("crowd")).to(stage)
+    context = cli("send", "x", "-o", "json").json["task"]["contextId"]
+    for _ in range(119):
+        assert cli("send", "x", "--context-id", context).code == 0
+    return context
+
+
+def test_task_list_001_pages_through_120_tasks(each: Cli, crowd: str) -> None:
+    token, found, sizes = "", list[str](), list[int]()
+    while not sizes or token:
+        flags = ("--page-token", token) if token else ()
+        page = each("task", "list", "--context-id", crowd, *flags, "-o", "json").json
+        assert page["totalSize"] == 120
+        sizes.append(len(page["tasks"]))
+        found += [item["id"] for item in page["tasks"]]
+        token = page["nextPageToken"]
+    # The agent's own size of a page, as none was asked for.
+    assert sizes == [50, 50, 20]
+    assert len(set(found)) == 120
+    everything = each("task", "list", "--context-id", crowd, "--all", "-o", "json").json
+    assert [item["id"] for item in everything["tasks"]] == found
+    lines = each("task", "list", "--context-id", crowd, "--all", "--stream", "-o", "json").lines
+    assert [item["id"] for item in lines] == found
+
+
 def test_task_list_001_filters_by_state_and_context(each: Cli, many: str) -> None:
     def states(*flags: str) -> list[str]:
         page = each("task", "list", "--context-id", many, *flags, "-o", "json").json

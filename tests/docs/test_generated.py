@@ -26,6 +26,9 @@ from dragoman.errors import SPELLINGS
 from dragoman.model.operations import Operation
 from dragoman.model.tasks import TaskState
 from dragoman.server.config import Settings
+from tests.interop import peculiarities
+from tests.interop.lines import IMPLEMENTATIONS, LINES
+from tests.interop.peculiarities import Peculiarity
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -136,6 +139,29 @@ def table_of_losses() -> str:
     return table(f"| loss | {forms} | what is lost, and what stands in its place |", rows)
 
 
+def table_of_servers() -> str:
+    rows: list[str] = []
+    for peer, implementation in IMPLEMENTATIONS.items():
+        lines = [line for line in LINES if line.peer == peer]
+        bindings = ", ".join(line.binding for line in lines)
+        rows.append(f"| `{implementation}` | {lines[0].version} | {bindings} |")
+    return table("| made with | version | over |", rows)
+
+
+def table_of_peculiarities() -> str:
+    kinds = [getattr(peculiarities, name) for name in peculiarities.__all__]
+    found = [kind for kind in kinds if isinstance(kind, Peculiarity)]
+    return table("| server | what it does |", [row_of(each) for each in found])
+
+
+def row_of(peculiarity: Peculiarity) -> str:
+    bindings: dict[str, list[str]] = {}
+    for line in peculiarity.lines:
+        bindings.setdefault(f"`{IMPLEMENTATIONS[line.peer]}`", []).append(line.binding)
+    servers = "; ".join(f"{made_with}, {', '.join(over)}" for made_with, over in bindings.items())
+    return f"| {servers} | {peculiarity.reason} |"
+
+
 def table(head: str, rows: list[str]) -> str:
     return "\n".join([head, "|" + "---|" * (head.count("|") - 1), *rows])
 
@@ -145,6 +171,8 @@ def table(head: str, rows: list[str]) -> str:
     [
         ("explanation/lifecycle.md", "moves", diagram_of_moves),
         ("explanation/versions.md", "losses", table_of_losses),
+        ("explanation/versions.md", "servers", table_of_servers),
+        ("explanation/versions.md", "peculiarities", table_of_peculiarities),
         ("reference/settings.md", "settings", table_of_settings),
         ("reference/cli.md", "options", table_of_options),
         ("reference/errors.md", "errors", table_of_errors),

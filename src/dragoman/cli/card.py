@@ -10,6 +10,7 @@ from dragoman.cli.card_check import advice_on, findings_in, is_of_1_0
 from dragoman.cli.card_source import CardDocument, fetch_card
 from dragoman.cli.card_trust import JWKS, REQUIRE_SIGNATURE, signature_of
 from dragoman.cli.card_view import card_lines
+from dragoman.cli.catalog_reference import CatalogReference
 from dragoman.cli.commands import Body, Invocation
 from dragoman.cli.errors import CARD_INVALID, CliError, Failure
 from dragoman.cli.labels import Lines
@@ -57,7 +58,9 @@ def _run(invocation: Invocation) -> int:
     return run_async(invocation, lambda: _get(invocation, target, address))
 
 
-async def _get(invocation: Invocation, target: Target, address: str | Path) -> None:
+async def _get(
+    invocation: Invocation, target: Target, address: str | Path | CatalogReference
+) -> None:
     found = await fetch_card(invocation, address)
     if invocation.settings[_VALIDATE]:
         _validate(found)
@@ -68,7 +71,7 @@ async def _get(invocation: Invocation, target: Target, address: str | Path) -> N
     if invocation.settings[_EXTENDED]:
         card = await _extended(invocation, target, card)
         document = encode_card(card)
-    selected = _selected(card, found.place if isinstance(address, str) else "", target)
+    selected = _selected(card, found.url, target)
     invocation.output.show(
         document,
         lambda: card_lines(card, selected=selected, is_verbose=invocation.output.is_verbose).add(

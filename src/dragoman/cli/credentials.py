@@ -8,6 +8,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from dragoman.auth.certificates import ClientCertificate
 from dragoman.auth.credentials import ApiKey, Bearer, Credentials, Custom
 from dragoman.cli.errors import CREDENTIALS_MISSING, Failure, failure_of
 from dragoman.cli.options import (
@@ -16,6 +17,7 @@ from dragoman.cli.options import (
     AUTH,
     BEARER,
     CARD_AUTH,
+    CLIENT_KEY,
     ENDPOINT,
     INSECURE,
     SVC_PARAM,
@@ -34,7 +36,7 @@ __all__ = (
     "warnings_of",
 )
 
-_CREDENTIALS: Final[tuple[Option[object], ...]] = (BEARER, API_KEY, AUTH, SVC_PARAM)
+_CREDENTIALS: Final[tuple[Option[object], ...]] = (BEARER, API_KEY, AUTH, SVC_PARAM, CLIENT_KEY)
 _AUTHORIZATION: Final = "Authorization"
 _LIKE_CREDENTIALS: Final = frozenset({"authorization", "proxy-authorization", "cookie"})
 """Service parameters that are not sent to where a card is fetched from."""
@@ -52,8 +54,12 @@ class Luggage(Struct, frozen=True):
     held: tuple[Credentials, ...]
 
 
-def luggage_of(settings: Settings) -> Luggage:
-    """Gather what goes along."""
+def luggage_of(settings: Settings, certificate: ClientCertificate | None = None) -> Luggage:
+    """Gather what goes along.
+
+    Args:
+        certificate: what is shown while a connection is made, if the user has one.
+    """
     headers: dict[str, str] = {}
     private: dict[str, str] = {}
     for name, value in settings[SVC_PARAM]:
@@ -66,7 +72,7 @@ def luggage_of(settings: Settings) -> Luggage:
         headers |= private
         if token is not None:
             headers[_AUTHORIZATION] = f"Bearer {token}"
-    held: list[Credentials] = []
+    held: list[Credentials] = [certificate] if certificate is not None else []
     if token is not None:
         held.append(Bearer(token=token))
     key = settings[API_KEY]
@@ -96,10 +102,13 @@ def warnings_of(settings: Settings) -> Iterator[str]:
             yield f"the agent comes from {agent}, but --{option.name} from {source}"
 
 
-def check_sources(settings: Settings) -> None:
+def check_sources(settings: Settings, *more: Option[object]) -> None:
     """Refuse to send a secret of the user to an agent that a found file has named.
 
     Whoever works in a foreign folder may not know that there is a settings file in it.
+
+    Args:
+        more: secrets that are sent beside those of all commands.
 
     Raises:
         UsageError: that is what would happen.
@@ -107,7 +116,7 @@ def check_sources(settings: Settings) -> None:
     agent = settings.source(ENDPOINT if settings.is_set(ENDPOINT) else AGENT_CARD)
     if agent.level is not Level.LOCAL or not settings.is_walked_up:
         return
-    for option in _CREDENTIALS:
+    for option in (*_CREDENTIALS, *more):
         source = settings.source(option)
         if source.level is Level.GLOBAL:
             raise UsageError(
@@ -122,9 +131,15 @@ def hint_for(card: AgentCard | None) -> str:
         return "the card is not public: add --card-auth, and --bearer (A2ACLI_BEARER)"
     schemes = card.security_schemes.values()
     is_key = [scheme.api_key_security_scheme is not None for scheme in schemes]
+    issues_tokens = any(
+        scheme.oauth2_security_scheme is not None
+        or scheme.open_id_connect_security_scheme is not None
+        for scheme in schemes
+    )
     ways = {
         "--bearer (A2ACLI_BEARER)": not all(is_key) or not is_key,
         "--api-key (A2ACLI_API_KEY)": any(is_key) or not is_key,
+        "auth login": issues_tokens,
     }
     return f"give credentials with {' or '.join(way for way, fits in ways.items() if fits)}"
 

@@ -10,9 +10,11 @@ from collections.abc import AsyncGenerator, AsyncIterator, Generator
 from contextlib import asynccontextmanager, contextmanager
 
 import httpx2
+from msgspec.structs import replace
 
+from dragoman.auth.certificates import ClientCertificate
+from dragoman.auth.redaction import redacted_headers, redacted_json, redacted_url
 from dragoman.cli.output import Output
-from dragoman.cli.redaction import redacted_headers, redacted_json, redacted_url
 from dragoman.client.tls import Tls
 
 __all__ = ("WireLog",)
@@ -43,13 +45,28 @@ class WireLog:
             logger.propagate = propagates
 
     @asynccontextmanager
-    async def http_client(self, tls: Tls) -> AsyncGenerator[httpx2.AsyncClient | None]:
-        """Give a client that tells what it sends and receives; None if nothing is to be told."""
-        if not self._is_on:
+    async def http_client(
+        self, tls: Tls, certificate: ClientCertificate | None = None
+    ) -> AsyncGenerator[httpx2.AsyncClient | None]:
+        """Give a client that tells what it sends and receives.
+
+        Args:
+            certificate: what it shows, at its own origin alone.
+
+        None is given if nothing is to be told, nor to be shown.
+        """
+        is_shown = certificate is not None and bool(certificate.for_origin)
+        if not self._is_on and not is_shown:
             yield None
             return
         hooks = {"request": [self._tell_request], "response": [self._tell_response]}
-        async with httpx2.AsyncClient(verify=tls.http(), event_hooks=hooks) as client:
+        mounts: dict[str, httpx2.AsyncBaseTransport | None] = {}
+        if certificate is not None and is_shown:
+            showing = replace(tls, certificate=certificate)
+            mounts[certificate.for_origin] = httpx2.AsyncHTTPTransport(verify=showing.http())
+        async with httpx2.AsyncClient(
+            verify=tls.http(), event_hooks=hooks, mounts=mounts
+        ) as client:
             yield client
 
     def tell(self, mark: str, *lines: str) -> None:

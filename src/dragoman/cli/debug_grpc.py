@@ -7,8 +7,8 @@ from typing import Any, Protocol, cast
 
 import msgspec
 
+from dragoman.auth.redaction import redacted_json
 from dragoman.cli.debug import WireLog
-from dragoman.cli.redaction import redacted_json
 from dragoman.client.remote import RemoteService
 from dragoman.errors import A2AError, spelling_of
 from dragoman.model.documents import EventDocument, TaskDocument, TaskPage

@@ -61,8 +61,15 @@ class Follower:
             async for event in events:
                 yield event
 
-    async def subscribe(self, task_id: str) -> AsyncGenerator[EventDocument]:
-        """Yield a task and its events; of one that has ended, the task alone."""
+    async def subscribe(
+        self, task_id: str, *, goes_on: bool = False
+    ) -> AsyncGenerator[EventDocument]:
+        """Yield a task and its events; of one that has ended, the task alone.
+
+        Args:
+            goes_on: that the task waits for its client is known, and no reason to stop: it may go
+                on by itself once the client has done something elsewhere.
+        """
         try:
             request = SubscribeToTaskRequest(id=task_id)
             stream = await self._service.subscribe_to_task(request, self._call)
@@ -73,7 +80,7 @@ class Follower:
                 raise
             yield _task_event(document)
             return
-        async with aclosing(self._read(stream)) as events:
+        async with aclosing(self._read(stream, is_patient=goes_on)) as events:
             async for event in events:
                 yield event
 
@@ -115,7 +122,7 @@ class Follower:
             return self._fold.document()
 
     async def _read(
-        self, stream: EventStream, *, continues: bool = False
+        self, stream: EventStream, *, continues: bool = False, is_patient: bool = False
     ) -> AsyncGenerator[EventDocument]:
         is_first = is_whole = True
         async with aclosing(stream):
@@ -126,7 +133,9 @@ class Follower:
                     yield event
                 # What is told of a continued task begins with the task, which may show the
                 # question that our message has just answered. The next sign of life tells.
-                is_stale = continues and is_first
+                is_stale = (continues or is_patient) and is_first
+                # Nor does a mere sign of life end the patience with a task that waits.
+                is_stale = is_stale or (is_patient and not batch)
                 is_first = is_first and not batch
                 if self._progress.is_settled and not is_stale:
                     break

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-__all__ = ("Lines", "cleaned")
+__all__ = ("Lines", "cleaned", "printable")
 
 # Controls but tab and newline, the soft ways to start a line, and marks that reorder text.
 _UNPRINTABLE: Final = re.compile(
@@ -22,6 +22,11 @@ _INDENT: Final = "  "
 def cleaned(text: str) -> str:
     """Return a text on one line, without what could steer a terminal."""
     return _UNPRINTABLE.sub("", _BREAK.sub(" ", text))
+
+
+def printable(text: str) -> str:
+    """Return a text with its lines, without what could steer a terminal."""
+    return _UNPRINTABLE.sub("", _BREAK.sub("\n", text))
 
 
 class Lines:
@@ -38,8 +43,7 @@ class Lines:
 
     def block(self, label: str, content: str) -> Lines:
         """Add a label, the content below it, and an empty line."""
-        broken = _BREAK.sub("\n", content).split("\n")
-        indented = (_INDENT + _UNPRINTABLE.sub("", line) for line in broken)
+        indented = (_INDENT + line for line in printable(content).split("\n"))
         self._lines += [f"{label}:", *indented, ""]
         return self
 

@@ -22,7 +22,11 @@ __all__ = (
     "AUTH",
     "BEARER",
     "CARD_AUTH",
+    "CATALOG",
     "CA_CERT",
+    "CLIENT_CERT",
+    "CLIENT_KEY",
+    "CLIENT_SECRET",
     "CONFIG",
     "CONTEXT_ID",
     "DEBUG",
@@ -32,6 +36,7 @@ __all__ = (
     "INSECURE",
     "LEGACY",
     "METADATA",
+    "ON_AUTH_REQUIRED",
     "OUTPUT",
     "POLL_INTERVAL",
     "PREFIX",
@@ -107,7 +112,13 @@ AGENT_CARD: Final = Option[str | None](
     short="-a",
     metavar="REF",
     default=None,
-    help="agent to talk to: a host, the URL of its card, or a file",
+    help="agent to talk to: a host, the URL of its card, a file, or CATALOG@ENTRY",
+)
+CATALOG: Final = Option[str | None](
+    name="catalog",
+    metavar="REF",
+    default=None,
+    help="catalog to look up the agent in: a host, a URL or a file",
 )
 ENDPOINT: Final = Option[str | None](
     name="endpoint",
@@ -186,6 +197,13 @@ AUTH: Final = Option[str | None](
     is_secret=True,
     help=f"whole Authorization header; {_EXPOSED}A2ACLI_AUTH",
 )
+CLIENT_SECRET: Final = Option[str | None](
+    name="client-secret",
+    metavar="SECRET",
+    default=None,
+    is_secret=True,
+    help=f"secret of your client, to sign in and to renew tokens; {_EXPOSED}A2ACLI_CLIENT_SECRET",
+)
 CARD_AUTH: Final = Option[bool](
     name="card-auth",
     read=values.boolean,
@@ -205,6 +223,19 @@ CA_CERT: Final = Option[str | None](
     default=None,
     help="certificates to trust instead of the system's (PEM)",
 )
+CLIENT_CERT: Final = Option[str | None](
+    name="client-cert",
+    metavar="FILE",
+    default=None,
+    help="certificate to show to the agent, with its chain (PEM); needs --client-key",
+)
+CLIENT_KEY: Final = Option[str | None](
+    name="client-key",
+    metavar="FILE",
+    default=None,
+    help="private key of that certificate (PEM)",
+)
+
 # --- what to say ----------------------------------------------------------------------------------
 
 CONTEXT_ID: Final = Option[str | None](
@@ -271,6 +302,14 @@ TIMEOUT: Final = Option[float](
     shown="5m",
     help="give up waiting after this time; 0 never does",
 )
+ON_AUTH_REQUIRED: Final = Option[str](
+    name="on-auth-required",
+    metavar="WHAT",
+    read=values.choice("stop", "wait"),
+    default="stop",
+    choices=("stop", "wait"),
+    help="what to do when a task waits for an authorization: stop, or wait for it to go on",
+)
 OUTPUT: Final = Option[str](
     name="output",
     short="-o",
@@ -306,6 +345,7 @@ CONFIG: Final = Option[str | None](
 
 GLOBAL: Final[tuple[Option[object], ...]] = (
     AGENT_CARD,
+    CATALOG,
     ENDPOINT,
     TRANSPORT,
     A2A_VERSION,
@@ -316,9 +356,12 @@ GLOBAL: Final[tuple[Option[object], ...]] = (
     BEARER,
     API_KEY,
     AUTH,
+    CLIENT_SECRET,
     CARD_AUTH,
     INSECURE,
     CA_CERT,
+    CLIENT_CERT,
+    CLIENT_KEY,
     CONTEXT_ID,
     TASK_ID,
     METADATA,
@@ -327,6 +370,7 @@ GLOBAL: Final[tuple[Option[object], ...]] = (
     ASYNC,
     POLL_INTERVAL,
     TIMEOUT,
+    ON_AUTH_REQUIRED,
     OUTPUT,
     VERBOSE,
     DEBUG,

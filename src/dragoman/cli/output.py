@@ -7,16 +7,19 @@ standard error. The form depends on the command line only: a terminal gets the s
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import BinaryIO
+from typing import BinaryIO, Final
 
 import msgspec
 from msgspec.structs import replace
 
+from dragoman.auth.redaction import REDACTED
 from dragoman.cli.errors import Failure
 from dragoman.cli.labels import Lines, cleaned
-from dragoman.cli.redaction import REDACTED
 
-__all__ = ("Output",)
+__all__ = ("LEAST_SECRET", "Output")
+
+LEAST_SECRET: Final = 4
+"""Characters; what is shorter would be taken out of the middle of harmless words."""
 
 
 class Output:
@@ -36,6 +39,11 @@ class Output:
         self.is_compact = False
         self.is_verbose = False
         self.secrets: tuple[str, ...] = ()
+
+    def hide(self, *secrets: str) -> None:
+        """Let secrets that were learnt on the way appear in no diagnostic."""
+        long = (secret for secret in secrets if len(secret) >= LEAST_SECRET)
+        self.secrets = tuple(dict.fromkeys((*self.secrets, *long)))
 
     def show(self, document: bytes, lines: Callable[[], Lines]) -> None:
         """Print a result: the JSON as it is, or its text; what is printed is on its way at once."""

@@ -20,7 +20,7 @@ from dragoman.cli.settings import Given
 from dragoman.errors import UsageError
 from dragoman.model.parts import Part
 
-__all__ = ("PART_OPTIONS", "build_parts")
+__all__ = ("PART_OPTIONS", "build_parts", "file_part")
 
 _TEXT: Final = Option[str | None](
     name="text",
@@ -98,10 +98,15 @@ def _part(given: Given, folder: Path, stdin: BinaryIO) -> Part:
         return Part(text=given.text)
     if given.option is _DATA:
         return Part(data=_read_data(given.text, folder, stdin))
-    return _file_part(given.text, folder)
+    return file_part(given.text, folder)
 
 
-def _file_part(place: str, folder: Path) -> Part:
+def file_part(place: str, folder: Path) -> Part:
+    """Return the part of a file: its content, or of a URL its address.
+
+    Raises:
+        UsageError: it cannot be read.
+    """
     url = urlsplit(place)
     guess = mimetypes.guess_type(url.path if url.scheme in _BY_REFERENCE else place)[0] or ""
     if url.scheme in _BY_REFERENCE:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import shlex
 from typing import Final
 
+from dragoman.auth.redaction import without_userinfo
 from dragoman.cli.options import (
     A2A_VERSION,
     AGENT_CARD,
+    CATALOG,
     CONFIG,
     ENDPOINT,
     LEGACY,
@@ -15,7 +17,6 @@ from dragoman.cli.options import (
     TRANSPORT,
     Option,
 )
-from dragoman.cli.redaction import without_userinfo
 from dragoman.cli.settings import Settings
 from dragoman.cli.surroundings import NAME
 from dragoman.model.events import StreamResponse
@@ -25,6 +26,7 @@ __all__ = ("Progress",)
 
 _REPEATED: Final[tuple[Option[object], ...]] = (
     AGENT_CARD,
+    CATALOG,
     ENDPOINT,
     TRANSPORT,
     A2A_VERSION,
@@ -75,6 +77,11 @@ class Progress:
         self.task_id, self.context_id = task.id, task.context_id
         self.state = task.status.state
 
+    def forget(self) -> None:
+        """Begin anew, without a task."""
+        self.task_id = self.context_id = ""
+        self.state = None
+
     def summary(self) -> str:
         """Return the task in one line."""
         state = f" state {self.state.value}" if self.state is not None else ""
@@ -89,6 +96,13 @@ class Progress:
     def answer_command(self) -> str:
         """Return the command that answers what the task waits for."""
         return shlex.join(self._words("send", f"--task-id={self.task_id}", "YOUR ANSWER"))
+
+    def chat_command(self) -> str:
+        """Return the command that goes on with the conversation, and with a task that waits."""
+        is_asked = self.state is not None and self.state.is_interrupted
+        ids = [f"--context-id={self.context_id}"] if self.context_id else []
+        ids += [f"--task-id={self.task_id}"] if is_asked else []
+        return shlex.join(self._words("chat", *ids))
 
     def next_command(self) -> str | None:
         """Return the command to go on with, None if there is nothing to go on with."""

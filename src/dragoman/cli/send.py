@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import aclosing
 from typing import Final
 
+from dragoman.cli.authorizing import beyond_authorization
 from dragoman.cli.commands import Body, Invocation
 from dragoman.cli.options import STREAM, Option
 from dragoman.cli.outcome import note_polling, show_end, show_event, show_message, show_task
@@ -71,7 +72,8 @@ async def _follow(
     note_polling(invocation, session.card)
     last: EventDocument | None = None
     is_live, is_told = invocation.settings[STREAM], False
-    async with aclosing(session.follower.send(request)) as events:
+    followed = beyond_authorization(invocation, session, session.follower.send(request))
+    async with aclosing(followed) as events:
         async for last in events:
             if is_live:
                 show_event(invocation, last)

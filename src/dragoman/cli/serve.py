@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import gc
 import logging
@@ -14,20 +13,23 @@ import threading
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from dragoman.cli.commands import Body, Invocation
 from dragoman.cli.errors import EXIT_CODES, INTERRUPTED, USAGE
 from dragoman.cli.logs import FORMATS, LEVELS, set_up_logging
 from dragoman.cli.parser import Parser
+from dragoman.cli.ports import address_of, listen
 from dragoman.errors import UsageError
 from dragoman.server.config import Settings, load_settings, read_config_file
 
 if TYPE_CHECKING:
+    from dragoman.agent.agent import Agent
     from dragoman.server.asgi import App
+    from dragoman.server.exchange import ASGIApp
     from dragoman.server.tls import Tls
 
-__all__ = ("SERVE",)
+__all__ = ("SERVE", "Served", "run_server")
 
 _OWN: Final[dict[str, object]] = {
     "host": "127.0.0.1",
@@ -111,8 +113,35 @@ def _declare(parser: Parser) -> None:
 
 
 def _run(invocation: Invocation) -> int:
+    given = {name: value for name, value in vars(invocation.arguments).items() if name != "command"}
+    reference = given.pop("agent")
+    return run_server(given, partial(_load, reference), watch=reference)
+
+
+def _load(reference: str) -> Served:
+    from dragoman.cli.loading import load_agent  # noqa: PLC0415 - see _serve_agent
+
+    return Served(load_agent(reference))
+
+
+class Served(NamedTuple):
+    """An agent, and what is called over HTTP instead of its app itself, if anything."""
+
+    agent: Agent
+    around: Callable[[ASGIApp], ASGIApp] | None = None
+
+
+def run_server(given: dict[str, object], load: Callable[[], Served], *, watch: str = "") -> int:
+    """Serve an agent until the process is told to stop, and return the exit code.
+
+    Args:
+        given: options of the command line, by name: settings of the server, and what ``serve``
+            itself takes. All that is not there may come from the environment or a file.
+        load: makes the agent, in the process that serves it.
+        watch: the file whose folder is looked at for changes, with ``--reload``.
+    """
     try:
-        return _serve_until_stopped(invocation.arguments)
+        return _serve_until_stopped(given, load, watch)
     except UsageError as error:
         sys.stderr.write(f"dragoman: error: {error}\n")
         return EXIT_CODES[USAGE]
@@ -120,11 +149,9 @@ def _run(invocation: Invocation) -> int:
         return EXIT_CODES[INTERRUPTED]
 
 
-def _serve_until_stopped(arguments: argparse.Namespace) -> int:
-    """Serve until told to stop; return the exit code."""
-    given = {name: value for name, value in vars(arguments).items() if name != "command"}
-    reference = given.pop("agent")
-    file = _config_file(given.pop("config", None))
+def _serve_until_stopped(given: dict[str, object], load: Callable[[], Served], watch: str) -> int:
+    config = given.pop("config", None)
+    file = _config_file(config if isinstance(config, str) else None)
     own = {
         name: given.pop(name, os.environ.get(f"DRAGOMAN_{name.upper()}", file.get(name, default)))
         for name, default in _OWN.items()
@@ -135,11 +162,11 @@ def _serve_until_stopped(arguments: argparse.Namespace) -> int:
     _tls(own)
     if own["grpc_port"] is not None:
         _check_grpc(str(own["host"]), _port(own["grpc_port"]))
-    listener = _listen(str(own["host"]), _port(own["port"]))
-    serve = partial(_serve_agent, reference, settings, own)
+    listener = listen(str(own["host"]), _port(own["port"]))
+    serve = partial(_serve_agent, load, settings, own)
     with listener:
         if str(own["reload"]).lower() in ("true", "1", "yes", "on"):
-            return _reload(reference, serve, listener)
+            return _reload(watch, serve, listener)
         return serve(sockets=[listener])
 
 
@@ -180,46 +207,28 @@ def _tls(own: dict[str, object]) -> Tls | None:
 
 def _check_grpc(host: str, port: int) -> None:
     """Tell in one line what would keep gRPC from a port of its own; gRPC itself does not."""
-    from dragoman.server.grpc_server import MISSING, is_installed  # noqa: PLC0415 - only here
+    from dragoman.bindings.grpc.base import is_installed  # noqa: PLC0415 - only here
+    from dragoman.server.grpc_server import MISSING  # noqa: PLC0415 - only here
 
     if not is_installed():
         raise UsageError(MISSING)
-    _listen(host, port, option="--grpc-port").close()
-
-
-def _listen(host: str, port: int, *, option: str = "--port") -> socket.socket:
-    """Take the port now, so that a port in use is told before anything else is done."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # The protocol is named, because asyncio sends small frames without delay only if it is.
-    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind((host, port))
-    except OSError as error:
-        listener.close()
-        raise UsageError(
-            f"cannot listen on {host} port {port}: {(error.strerror or str(error)).lower()}; "
-            f"stop what uses it or choose another with {option}"
-        ) from None
-    listener.set_inheritable(True)
-    return listener
+    listen(host, port, option="--grpc-port").close()
 
 
 def _serve_agent(
-    reference: str,
+    load: Callable[[], Served],
     settings: Settings,
     own: dict[str, object],
     sockets: list[socket.socket],
 ) -> int:
     """Serve in this process. It imports here: a usage error should not cost that time."""
     set_up_logging(str(own["log_level"]), str(own["log_format"]))
-    from dragoman.cli.loading import load_agent  # noqa: PLC0415 - see above
     from dragoman.server.asgi import build_app  # noqa: PLC0415 - see above
 
-    agent = load_agent(reference)
-    app = build_app(agent, settings)
+    served = load()
+    app = build_app(served.agent, settings)
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        code = runner.run(_serve(app, f"{agent.name} {agent.version}", settings, own, sockets))
+        code = runner.run(_serve(app, served, settings, own, sockets))
         _leave_threads_behind(code)
         return code
 
@@ -234,7 +243,7 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
 
 async def _serve(
     app: App,
-    title: str,
+    served: Served,
     settings: Settings,
     own: dict[str, object],
     sockets: list[socket.socket],
@@ -249,7 +258,7 @@ async def _serve(
     targets = await _offer_grpc(app, own, tls, sockets[0])
     _calm_the_collector()
     config = uvicorn.Config(
-        app,
+        app if served.around is None else served.around(app),
         http=speaking_both(app.grpc),
         loop="none",
         ws="none",
@@ -267,6 +276,7 @@ async def _serve(
 
     def show_banner() -> None:
         scheme = "https" if tls else "http"
+        title = f"{served.agent.name} {served.agent.version}"
         sys.stdout.write(_banner(title, scheme, sockets[0], targets, settings))
         sys.stdout.flush()
 
@@ -286,11 +296,11 @@ async def _offer_grpc(
     app: App, own: dict[str, object], tls: Tls | None, listener: socket.socket
 ) -> str:
     """Have gRPC served and listed on the card; return what the banner says of it."""
-    from dragoman.server.grpc_server import is_installed  # noqa: PLC0415 - imported by now
+    from dragoman.bindings.grpc.base import is_installed  # noqa: PLC0415 - imported by now
 
     if not is_installed():
         return "not installed (pip install grpcio protobuf)"
-    shared = _address(listener)
+    shared = address_of(listener)
     if own["grpc_port"] is None:
         app.offer_grpc()
         return shared
@@ -328,18 +338,10 @@ def _calm_the_collector() -> None:
     gc.set_threshold(50_000, 20, 100)
 
 
-def _address(listener: socket.socket) -> str:
-    """Return an address that can be called from here."""
-    host, port = listener.getsockname()[:2]
-    if host in ("0.0.0.0", "::"):  # noqa: S104 - compared, not bound
-        host = "127.0.0.1"
-    return f"{f'[{host}]' if ':' in host else host}:{port}"
-
-
 def _banner(
     title: str, scheme: str, listener: socket.socket, grpc_targets: str, settings: Settings
 ) -> str:
-    url = f"{scheme}://{_address(listener)}"
+    url = f"{scheme}://{address_of(listener)}"
     request = '{"message":{"messageId":"m-1","role":"ROLE_USER","parts":[{"text":"hello"}]}}'
     public = f"  public: {settings.public_url}\n" if settings.public_url else ""
     return (
@@ -354,12 +356,12 @@ def _banner(
 
 
 def _reload(
-    reference: str, serve: Callable[[list[socket.socket]], int], listener: socket.socket
+    watch: str, serve: Callable[[list[socket.socket]], int], listener: socket.socket
 ) -> int:
     import uvicorn  # noqa: PLC0415 - only here
     from uvicorn.supervisors import ChangeReload  # noqa: PLC0415 - only here
 
-    place = Path(reference.partition(":")[0])
+    place = Path(watch.partition(":")[0])
     folder = place.resolve().parent if place.exists() else Path.cwd()
     config = uvicorn.Config("reloaded", reload=True, reload_dirs=[str(folder)], log_config=None)
     # uvicorn declares a target without result; it does not look at ours.

@@ -11,11 +11,14 @@ import sys
 import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from dragoman.cli.authority_http import asking
+from dragoman.cli.card_source import certificate_for, placed
 from dragoman.cli.commands import Body, Invocation
 from dragoman.cli.credentials import (
     Luggage,
@@ -31,11 +34,14 @@ from dragoman.cli.errors import CREDENTIALS_MISSING, USAGE, CliError, Failure, f
 from dragoman.cli.following import Follower
 from dragoman.cli.options import API_KEY, DEBUG, EXTENSION, POLL_INTERVAL, STREAM
 from dragoman.cli.parser import Parser
-from dragoman.cli.target import FLOOR, Target, target_of, tls_of
+from dragoman.cli.settings import Settings
+from dragoman.cli.settings_files import is_open_to_others
+from dragoman.cli.signed_in import with_logins
+from dragoman.cli.target import FLOOR, Target, certificate_of, target_of, tls_of
 from dragoman.cli.waiting import within_budget
 from dragoman.client.card_cache import CardCache
 from dragoman.client.choosing import BINDINGS
-from dragoman.client.connecting import connect
+from dragoman.client.connecting import Address, connect
 from dragoman.client.errors import NoInterfaceError
 from dragoman.client.remote import RemoteService
 from dragoman.client.retry import RetryPolicy
@@ -44,7 +50,15 @@ from dragoman.errors import DragomanError, VersionNotSupportedError
 from dragoman.model.cards import AgentCard, AgentInterface
 from dragoman.service.service import A2AService, Call
 
-__all__ = ("Session", "agent_command", "opened", "run_async", "with_agent")
+__all__ = (
+    "Session",
+    "agent_command",
+    "failure_in",
+    "opened",
+    "run_async",
+    "warn_of_secrets",
+    "with_agent",
+)
 
 _POLICY: Final = RetryPolicy(attempts=3)
 """A person waits: what does not work for the third time is told."""
@@ -56,6 +70,7 @@ class Session(Struct, frozen=True):
     Attributes:
         card: what it says of itself; of an endpoint nothing is known, and everything is tried.
         interface: tells the interface that is used.
+        has_credentials: something is shown to the agent, so it is that which it may refuse.
     """
 
     service: A2AService
@@ -63,6 +78,7 @@ class Session(Struct, frozen=True):
     call: Call
     follower: Follower
     interface: Callable[[], AgentInterface]
+    has_credentials: bool
 
 
 def agent_command(
@@ -110,9 +126,7 @@ def run_async(
         UsageError: a secret would go to somebody whom the user has not named.
         KeyboardInterrupt: the user, or the machine, has ended it.
     """
-    check_sources(invocation.settings)
-    for warning in warnings_of(invocation.settings):
-        invocation.output.warn(warning)
+    warn_of_secrets(invocation)
 
     async def run() -> None:
         if sys.platform != "win32" and threading.current_thread() is threading.main_thread():
@@ -126,6 +140,20 @@ def run_async(
     return 0
 
 
+def warn_of_secrets(invocation: Invocation) -> None:
+    """Tell what a user should know of how secrets are handled, before any is sent.
+
+    Raises:
+        UsageError: a secret would go to somebody whom the user has not named.
+    """
+    check_sources(invocation.settings)
+    for warning in warnings_of(invocation.settings):
+        invocation.output.warn(warning)
+    shown = certificate_of(invocation.settings, invocation.surroundings.folder)
+    if shown is not None and Path(shown.key).is_file() and is_open_to_others(Path(shown.key)):
+        invocation.output.warn(f"other users can read {shown.key}: chmod 600 {shown.key}")
+
+
 @asynccontextmanager
 async def opened(invocation: Invocation, target: Target) -> AsyncGenerator[Session]:
     """Open a session with an agent.
@@ -133,11 +161,15 @@ async def opened(invocation: Invocation, target: Target) -> AsyncGenerator[Sessi
     Raises:
         CliError: what is done in it, or opening it, fails.
     """
-    luggage = luggage_of(invocation.settings)
+    certificate = certificate_of(invocation.settings, invocation.surroundings.folder)
+    luggage = luggage_of(invocation.settings, certificate)
     session: Session | None = None
     try:
-        async with _connected(invocation, target, luggage) as session:
-            yield session
+        address = await placed(invocation, target.address)
+        async with asking(invocation.settings, invocation.surroundings.folder) as http:
+            luggage = with_logins(invocation, luggage, address, http)
+            async with _connected(invocation, target, address, luggage) as session:
+                yield session
     except CliError:
         raise
     except NoInterfaceError as problem:
@@ -145,28 +177,33 @@ async def opened(invocation: Invocation, target: Target) -> AsyncGenerator[Sessi
     except DragomanError as problem:
         if session is None:
             raise CliError(card_failure(problem, luggage)) from problem
-        binding = session.interface().protocol_binding
-        failure = failure_of(problem, binding=binding, has_credentials=bool(luggage.held))
-        if failure.code == CREDENTIALS_MISSING:
-            failure = replace(failure, hint=hint_for(session.card))
-        elif failure.code == USAGE and invocation.settings.is_set(API_KEY):
-            # The card does not say how a key travels, so the user has to.
-            failure = replace(failure, hint="send the key as a header with --svc-param NAME:KEY")
-        raise CliError(failure) from problem
+        raise CliError(failure_in(session, problem, invocation.settings)) from problem
+
+
+def failure_in(session: Session, problem: DragomanError, settings: Settings) -> Failure:
+    """Class what goes wrong in a session, with a hint for its agent."""
+    binding = session.interface().protocol_binding
+    failure = failure_of(problem, binding=binding, has_credentials=session.has_credentials)
+    if failure.code == CREDENTIALS_MISSING:
+        return replace(failure, hint=hint_for(session.card))
+    if failure.code == USAGE and settings.is_set(API_KEY):
+        # The card does not say how a key travels, so the user has to.
+        return replace(failure, hint="send the key as a header with --svc-param NAME:KEY")
+    return failure
 
 
 @asynccontextmanager
 async def _connected(
-    invocation: Invocation, target: Target, luggage: Luggage
+    invocation: Invocation, target: Target, address: Address, luggage: Luggage
 ) -> AsyncGenerator[Session]:
     settings = invocation.settings
     tls = tls_of(settings, invocation.surroundings.folder)
     log = WireLog(invocation.output, is_on=settings[DEBUG])
     with log.library_lines():
         async with (
-            log.http_client(tls) as http,
+            log.http_client(tls, certificate_for(invocation, address)) as http,
             connect(
-                target.address,
+                address,
                 version=target.version,
                 binding=target.bindings,
                 headers=luggage.headers,
@@ -197,7 +234,14 @@ async def _connected(
                 interval=settings[POLL_INTERVAL],
                 clock=SystemClock(),
             )
-            yield Session(service, agent.card, Call(), follower, lambda: remote.interface)
+            yield Session(
+                service,
+                agent.card,
+                Call(),
+                follower,
+                lambda: remote.interface,
+                has_credentials=bool(luggage.held),
+            )
 
 
 def _without_interface(problem: NoInterfaceError, wanted: str | None) -> Failure:

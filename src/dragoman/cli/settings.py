@@ -15,7 +15,9 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from dragoman.cli.options import AGENT_CARD, CONFIG, ENDPOINT, GLOBAL, PREFIX, Option
+from dragoman.cli.catalog_reference import catalog_reference
+from dragoman.cli.options import AGENT_CARD, CATALOG, CONFIG, ENDPOINT, GLOBAL, PREFIX, Option
+from dragoman.cli.output import LEAST_SECRET
 from dragoman.cli.settings_files import agent_file, is_open_to_others, nearest_file, read_file
 from dragoman.cli.surroundings import Surroundings
 from dragoman.client.addresses import card_locations, file_path
@@ -26,9 +28,6 @@ __all__ = ("NO_SETTINGS", "Given", "Ignored", "Level", "Settings", "Source", "re
 T = TypeVar("T")
 
 _CONFIGURABLE: Final = {option.variable for option in GLOBAL if option.is_configurable}
-
-_LEAST_SECRET: Final = 4
-"""Characters; what is shorter would be taken out of the middle of harmless words."""
 
 
 class Level(IntEnum):
@@ -144,7 +143,7 @@ class Settings(Struct, frozen=True):
                 else:
                     # The name before the value of a parameter is no secret.
                     secret = re.split("[:=]", text, maxsplit=1)[-1].strip()
-                if len(secret) >= _LEAST_SECRET:
+                if len(secret) >= LEAST_SECRET:
                     yield secret
 
     def _find(self, option: Option[object]) -> tuple[Source, Sequence[str]]:
@@ -180,7 +179,7 @@ def read_settings(given: Sequence[Given], surroundings: Surroundings) -> Setting
     if shared.is_file() and shared != local:
         layers.append(_Layer(Level.GLOBAL, str(shared), read_file(shared)))
     settings = Settings(tuple(given), tuple(layers), local is not None and not named)
-    settings = _with_agent_file(settings, surroundings.settings_folder)
+    settings = _with_agent_file(settings, surroundings)
     for one in settings.given:
         settings[one.option]
     return settings
@@ -191,11 +190,14 @@ def _environment(environment: Mapping[str, str]) -> _Layer:
     return _Layer(Level.ENVIRONMENT, "", ours)
 
 
-def _with_agent_file(settings: Settings, folder: Path) -> Settings:
+def _with_agent_file(settings: Settings, surroundings: Surroundings) -> Settings:
     """Add the file of the agent that the other levels name; it cannot name another one itself."""
     reference = settings[ENDPOINT] or settings[AGENT_CARD] or ""
+    if catalog_reference(reference, settings[CATALOG], surroundings.folder):
+        # Who that is has to be looked up first.
+        return settings
     origin = _origin_of(reference)
-    path = agent_file(folder, origin) if origin else None
+    path = agent_file(surroundings.settings_folder, origin) if origin else None
     if path is None or not path.is_file():
         return settings
     own = {AGENT_CARD.variable, ENDPOINT.variable}

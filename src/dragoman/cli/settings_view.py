@@ -6,8 +6,8 @@ from typing import cast
 
 import msgspec
 
+from dragoman.auth.redaction import REDACTED, without_userinfo
 from dragoman.cli.options import Option
-from dragoman.cli.redaction import REDACTED, without_userinfo
 from dragoman.cli.settings import Level, Settings
 from dragoman.errors import UsageError
 

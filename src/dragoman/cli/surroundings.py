@@ -10,9 +10,12 @@ from typing import BinaryIO, Final
 
 from msgspec import Struct
 
-__all__ = ("NAME", "Surroundings")
+__all__ = ("LOGINS", "NAME", "Surroundings")
 
 NAME: Final = "dragoman"
+
+LOGINS: Final = "tokens.json"
+"""The file, in our own folder, that keeps the tokens of logins."""
 
 
 class Surroundings(Struct, frozen=True, kw_only=True):
@@ -31,6 +34,11 @@ class Surroundings(Struct, frozen=True, kw_only=True):
     stdin: BinaryIO
     stdout: BinaryIO
     stderr: BinaryIO
+
+    @property
+    def own_folder(self) -> Path:
+        """Where we keep what is ours alone, such as tokens."""
+        return self.settings_folder.parent / NAME
 
     @classmethod
     def of_process(cls) -> Surroundings:

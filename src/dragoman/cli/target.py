@@ -7,10 +7,15 @@ from typing import Final
 
 from msgspec import Struct
 
+from dragoman.auth.certificates import ClientCertificate
+from dragoman.cli.catalog_reference import CatalogReference, catalog_reference
 from dragoman.cli.options import (
     A2A_VERSION,
     AGENT_CARD,
     CA_CERT,
+    CATALOG,
+    CLIENT_CERT,
+    CLIENT_KEY,
     ENDPOINT,
     INSECURE,
     LEGACY,
@@ -24,7 +29,7 @@ from dragoman.client.tls import Tls
 from dragoman.errors import UsageError
 from dragoman.model.cards import AgentInterface
 
-__all__ = ("FLOOR", "Target", "target_of", "tls_of")
+__all__ = ("FLOOR", "Target", "certificate_of", "target_of", "tls_of")
 
 FLOOR: Final = "1.0"
 """The version that is spoken unless an older one is asked for: nothing is downgraded in silence."""
@@ -34,12 +39,12 @@ class Target(Struct, frozen=True):
     """What to connect to.
 
     Attributes:
-        address: where the card is, or the interface itself.
+        address: where the card is, or where that is to be looked up, or the interface itself.
         version: the only one to speak; None if any will do.
         bindings: those to prefer, the best first.
     """
 
-    address: str | Path | AgentInterface
+    address: str | Path | AgentInterface | CatalogReference
     version: str | None
     bindings: tuple[Binding, ...]
 
@@ -58,7 +63,9 @@ def target_of(settings: Settings, folder: Path) -> Target:
     if not _is_endpoint(settings):
         if settings.is_given(TENANT):
             raise UsageError("--tenant is for --endpoint: a card names the tenant itself")
-        return Target(_place(settings[AGENT_CARD] or "", folder), version, bindings)
+        reference = settings[AGENT_CARD] or ""
+        entry = catalog_reference(reference, settings[CATALOG], folder)
+        return Target(entry or _place(reference, folder), version, bindings)
     if len(settings[TRANSPORT]) != 1 or not bindings:
         raise UsageError(f"--endpoint needs exactly one --transport: {', '.join(BINDINGS)}")
     interface = AgentInterface(
@@ -75,6 +82,20 @@ def tls_of(settings: Settings, folder: Path) -> Tls:
     given = settings[CA_CERT]
     ca_file = folder / given if given is not None else None
     return Tls(ca_file=ca_file, is_insecure=settings[INSECURE])
+
+
+def certificate_of(settings: Settings, folder: Path) -> ClientCertificate | None:
+    """Return what to show to the agent while a connection is made (A2ACLI_AUTH_009).
+
+    Raises:
+        UsageError: there is a certificate without its key, or a key alone.
+    """
+    certificate, key = settings[CLIENT_CERT], settings[CLIENT_KEY]
+    if certificate is None and key is None:
+        return None
+    if certificate is None or key is None:
+        raise UsageError("--client-cert and --client-key go together")
+    return ClientCertificate(certificate=folder / certificate, key=folder / key)
 
 
 def _is_endpoint(settings: Settings) -> bool:

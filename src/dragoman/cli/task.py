@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import aclosing
 from typing import Final
 
+from dragoman.cli.authorizing import authorized, beyond_authorization
 from dragoman.cli.commands import Invocation
 from dragoman.cli.options import METADATA, STREAM
 from dragoman.cli.outcome import note_polling, show_end, show_event, show_task
@@ -36,11 +37,14 @@ def _declare_get(parser: Parser) -> None:
 async def _get(invocation: Invocation, session: Session) -> None:
     settings = invocation.settings
     request = GetTaskRequest(id=invocation.arguments.task, history_length=settings[HISTORY])
-    is_patient = waits(settings, by_default=False)
     follower = session.follower
-    show_task(
-        invocation, await (follower.settled(request) if is_patient else follower.look(request))
-    )
+    if waits(settings, by_default=False):
+        document = await follower.settled(request)
+        while await authorized(invocation, session):
+            document = await follower.settled(request)
+    else:
+        document = await follower.look(request)
+    show_task(invocation, document)
 
 
 # --- cancel ---------------------------------------------------------------------------------------
@@ -66,7 +70,8 @@ async def _subscribe(invocation: Invocation, session: Session) -> None:
     note_polling(invocation, session.card)
     is_live = invocation.settings[STREAM]
     last: EventDocument | None = None
-    async with aclosing(session.follower.subscribe(invocation.arguments.task)) as events:
+    followed = session.follower.subscribe(invocation.arguments.task)
+    async with aclosing(beyond_authorization(invocation, session, followed)) as events:
         async for last in events:
             if is_live:
                 show_event(invocation, last)

@@ -12,6 +12,7 @@ from dragoman.cli.labels import Lines
 from dragoman.cli.options import Option
 from dragoman.cli.parser import Parser
 from dragoman.cli.session import Session, agent_command, with_agent
+from dragoman.cli.settings import Settings
 from dragoman.cli.task import declare_task
 from dragoman.cli.task_view import push_lines
 from dragoman.errors import UsageError
@@ -22,7 +23,16 @@ from dragoman.model.operations import (
 )
 from dragoman.model.push import AuthenticationInfo, TaskPushNotificationConfig
 
-__all__ = ("CREATE", "DELETE", "GET", "LIST")
+__all__ = (
+    "AUTH_CREDENTIALS",
+    "AUTH_SCHEME",
+    "CREATE",
+    "DELETE",
+    "GET",
+    "LIST",
+    "TOKEN",
+    "authentication_of",
+)
 
 _URL: Final = Option[str | None](
     name="url",
@@ -38,7 +48,7 @@ _ID: Final = Option[str | None](
     is_configurable=False,
     help="id of the webhook; the agent makes one if this is left out",
 )
-_TOKEN: Final = Option[str | None](
+TOKEN: Final = Option[str | None](
     name="token",
     metavar="TOKEN",
     default=None,
@@ -46,14 +56,14 @@ _TOKEN: Final = Option[str | None](
     is_configurable=False,
     help="token by which you know the agent's requests",
 )
-_AUTH_SCHEME: Final = Option[str | None](
+AUTH_SCHEME: Final = Option[str | None](
     name="auth-scheme",
     metavar="NAME",
     default=None,
     is_configurable=False,
     help="how the agent is to authenticate to you, such as Bearer",
 )
-_AUTH_CREDENTIALS: Final = Option[str | None](
+AUTH_CREDENTIALS: Final = Option[str | None](
     name="auth-credentials",
     metavar="VALUE",
     default=None,
@@ -65,7 +75,7 @@ _AUTH_CREDENTIALS: Final = Option[str | None](
 
 def _declare_create(parser: Parser) -> None:
     declare_task(parser)
-    parser.add_options((_URL, _ID, _TOKEN, _AUTH_SCHEME, _AUTH_CREDENTIALS))
+    parser.add_options((_URL, _ID, TOKEN, AUTH_SCHEME, AUTH_CREDENTIALS))
 
 
 def _declare_one(parser: Parser) -> None:
@@ -121,22 +131,31 @@ def _show(invocation: Invocation, config: TaskPushNotificationConfig) -> None:
     invocation.output.show(msgspec.json.encode(config), partial(push_lines, config))
 
 
+def authentication_of(settings: Settings) -> AuthenticationInfo | None:
+    """Return how the agent is to authenticate, None if that was not said.
+
+    Raises:
+        UsageError: there are credentials without a scheme.
+    """
+    scheme, credentials = settings[AUTH_SCHEME], settings[AUTH_CREDENTIALS]
+    if scheme is not None:
+        return AuthenticationInfo(scheme=scheme, credentials=credentials or "")
+    if credentials is not None:
+        raise UsageError("--auth-credentials needs --auth-scheme")
+    return None
+
+
 def _asked_for(invocation: Invocation) -> TaskPushNotificationConfig:
     settings = invocation.settings
-    url, scheme, credentials = settings[_URL], settings[_AUTH_SCHEME], settings[_AUTH_CREDENTIALS]
+    url = settings[_URL]
     if url is None:
         raise UsageError("--url is missing: where is the agent to send what happens?")
-    authentication = None
-    if scheme is not None:
-        authentication = AuthenticationInfo(scheme=scheme, credentials=credentials or "")
-    elif credentials is not None:
-        raise UsageError("--auth-credentials needs --auth-scheme")
     return TaskPushNotificationConfig(
         id=settings[_ID] or "",
         task_id=invocation.arguments.task,
         url=url,
-        token=settings[_TOKEN] or "",
-        authentication=authentication,
+        token=settings[TOKEN] or "",
+        authentication=authentication_of(settings),
     )
 
 

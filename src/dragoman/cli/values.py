@@ -26,6 +26,7 @@ __all__ = (
     "json_object",
     "page_size",
     "parameter",
+    "port",
     "split_list",
     "split_parameters",
     "task_state",
@@ -47,6 +48,7 @@ _NAME: Final = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 _PARAMETER: Final = re.compile(rf"\s*({_NAME})(?:: ?|=)(.*)", re.DOTALL)
 _NEXT_PARAMETER: Final = re.compile(rf",(?=\s*{_NAME}[:=])")
 _MOST: Final = 2**31 - 1
+_LAST_PORT: Final = 2**16 - 1
 _STATES: Final = {state.name.lower().replace("_", "-"): state for state in TaskState}
 
 
@@ -79,6 +81,13 @@ def count(value: str) -> int:
     """Read a number of things."""
     if not value.isdecimal() or int(value) > _MOST:
         raise ValueError("must be a whole number, 0 or more")
+    return int(value)
+
+
+def port(value: str) -> int:
+    """Read the number of a port; 0 stands for any that is free."""
+    if not value.isdecimal() or int(value) > _LAST_PORT:
+        raise ValueError(f"must be a whole number from 0 to {_LAST_PORT}")
     return int(value)
 
 

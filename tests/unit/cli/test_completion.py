@@ -6,7 +6,7 @@ from tests.cli.calling import Cli
 @pytest.mark.parametrize(
     ("shell", "entry"),
     [
-        ("bash", '    "task push-config") echo "create get list delete -h --help" ;;\n'),
+        ("bash", '    "task push-config") echo "create get list delete listen -h --help" ;;\n'),
         ("zsh", '    "--status") echo "submitted working completed failed canceled '),
         ("fish", "        case '--output'\n            echo 'text json jsonl'\n"),
         ("powershell", "        '--file' = '@files'\n"),

@@ -120,6 +120,17 @@ async def test_a_question_that_stands_is_the_end() -> None:
     assert await followed.send("t") == [asked]
 
 
+async def test_a_task_that_goes_on_by_itself_is_followed_beyond_its_question() -> None:
+    asked, working = whole(TaskState.AUTH_REQUIRED), update(TaskState.WORKING)
+    done = update(TaskState.COMPLETED)
+    # A sign of life alone does not end the wait.
+    followed = Followed(Service(Batches((asked,), (), (working,), (done,))))
+    events = followed.follower.subscribe("t", goes_on=True)
+    assert [event.value async for event in events] == [asked, working, done]
+    followed = Followed(Service(Batches((asked,), (working,), (done,))))
+    assert [event.value async for event in followed.follower.subscribe("t")] == [asked]
+
+
 async def test_without_streams_the_whole_comes_last() -> None:
     stream = Batches((whole(TaskState.SUBMITTED),), (update(TaskState.COMPLETED),))
     followed = Followed(Service(stream, TaskState.COMPLETED), streams=False)

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.cli.labels import Lines, cleaned
+from dragoman.cli.labels import Lines, cleaned, printable
 
 
 def test_a_field_is_one_line() -> None:
@@ -25,6 +25,7 @@ def test_lines_are_added_as_they_are() -> None:
 
 def test_control_characters_are_dropped() -> None:
     assert cleaned("\x1b[31m\x00a\tb\x9b\u202e\u2028c\x7f") == "[31ma\tbc"
+    assert printable("a\x1b[2J\r\nb\rc\n\x07") == "a[2J\nb\nc\n"
 
 
 @given(st.text())

@@ -78,3 +78,11 @@ def test_what_utf_8_cannot_carry_does_not_break_it() -> None:
     streams = Streams()
     streams.output.print("\ud800")
     assert streams.out == "?"
+
+
+def test_what_is_learnt_to_be_secret_is_hidden_from_then_on() -> None:
+    streams = Streams()
+    streams.output.secrets = ("first",)
+    streams.output.hide("second", "first", "the")
+    streams.output.note("the first and the second")
+    assert streams.err == "the <redacted> and the <redacted>\n"

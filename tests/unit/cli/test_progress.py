@@ -88,3 +88,25 @@ def test_an_id_is_no_option() -> None:
     progress.task_id = "--config=/etc/evil"
     assert progress.follow_command() == "dragoman task get --wait -- --config=/etc/evil"
     assert progress.answer_command() == "dragoman send --task-id=--config=/etc/evil 'YOUR ANSWER'"
+
+
+@pytest.mark.parametrize(
+    ("state", "command"),
+    [
+        (TaskState.INPUT_REQUIRED, "dragoman chat --context-id=c --task-id=t"),
+        (TaskState.COMPLETED, "dragoman chat --context-id=c"),
+        (TaskState.WORKING, "dragoman chat --context-id=c"),
+    ],
+)
+def test_a_chat_goes_on_with_a_task_that_waits(state: TaskState, command: str) -> None:
+    progress = Progress(NO_SETTINGS)
+    progress.see_task(Task(id="t", context_id="c", status=TaskStatus(state=state)))
+    assert progress.chat_command() == command
+
+
+def test_what_is_forgotten_is_not_gone_on_with() -> None:
+    progress = Progress(NO_SETTINGS)
+    progress.see_task(Task(id="t", context_id="c", status=TaskStatus(state=TaskState.WORKING)))
+    progress.forget()
+    assert progress.next_command() is None
+    assert progress.chat_command() == "dragoman chat"

@@ -33,10 +33,9 @@ def test_an_older_version_that_is_not_there_is_told(cli: Cli) -> None:
 def test_a_binding_that_cannot_be_used_is_no_question_of_the_version(
     cli: Cli, fake: FakeAgent
 ) -> None:
-    listed = [{"url": "127.0.0.1:1", "protocolBinding": "GRPC", "protocolVersion": "1.0"}]
+    listed = [{"url": fake.url, "protocolBinding": "PIGEON", "protocolVersion": "1.0"}]
     fake.card = card(fake.url, supportedInterfaces=listed)
-    # gRPC cannot leave a certificate unverified.
-    result = cli("task", "get", "t-1", "--insecure", "-o", "json")
+    result = cli("task", "get", "t-1", "-o", "json")
     assert result.error["code"] == "A2ACLI_ERR_INTERNAL"
 
 

@@ -30,6 +30,7 @@ def test_settings_are_where_all_implementations_have_them(
     assert Surroundings.of_process().settings_folder == tmp_path / ".config" / "a2a-cli"
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "xdg"))
     assert Surroundings.of_process().settings_folder == tmp_path / "xdg" / "a2a-cli"
+    assert Surroundings.of_process().own_folder == tmp_path / "xdg" / "dragoman"
 
 
 def test_it_runs_where_the_process_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -83,6 +83,8 @@ def test_a_json_object_is_read() -> None:
         (values.count, "-1"),
         (values.count, "1.5"),
         (values.count, "99999999999"),
+        (values.port, "-1"),
+        (values.port, "65536"),
         (values.page_size, "0"),
         (values.page_size, "101"),
         (values.choice("a", "b"), "c"),
@@ -106,6 +108,7 @@ def test_what_cannot_be_read_says_what_it_must_be(read: Callable[[str], object],
 
 def test_numbers_are_read() -> None:
     assert (values.count("0"), values.page_size("100")) == (0, 100)
+    assert (values.port("0"), values.port("65535")) == (0, 65535)
     assert values.version(" 0.3 ") == "0.3"
     assert values.choice("text", "json")("JSON") == "json"
     assert values.timestamp("2026-01-31T12:00:00Z") == "2026-01-31T12:00:00Z"

@@ -84,10 +84,10 @@ def test_requirements_newer_than_the_release_are_marked() -> None:
     ]
 
 
-def test_what_is_due_now_binds_a_server_and_can_be_tested() -> None:
+def test_what_is_due_now_binds_a_server_or_a_client_and_can_be_tested() -> None:
     due = [row for row in ROWS if row.scope == "now"]
-    assert {row.side for row in due} == {"S", "B"}
-    assert {row.check for row in due} == {"wire", "unit"}
+    assert {row.side for row in due} == {"S", "C", "B"}
+    assert {row.check for row in due} == {"wire", "client", "unit"}
 
 
 @pytest.mark.parametrize(

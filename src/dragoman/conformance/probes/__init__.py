@@ -1,0 +1,1 @@
+"""The checks themselves, one module per subject; ``runner`` has them in their order."""

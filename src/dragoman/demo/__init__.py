@@ -1,0 +1,1 @@
+"""The demo agent: scripted scenarios to try a client on, one skill each."""
