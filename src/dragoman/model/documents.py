@@ -34,11 +34,13 @@ class TaskDocument(Struct, frozen=True, gc=False):
         head: an object with everything but artifacts and history.
         artifacts: an array, or None for a view without artifacts.
         history: an array, oldest message first.
+        known: what the pieces were made of, where it is at hand; it saves decoding them.
     """
 
     head: bytes
     artifacts: bytes | None
     history: bytes
+    known: tuple[Task, tuple[Artifact, ...], tuple[Message, ...]] | None = None
 
     @classmethod
     def of(cls, task: Task) -> TaskDocument:
@@ -60,6 +62,7 @@ class TaskDocument(Struct, frozen=True, gc=False):
             _encode(head),
             _encode(artifacts) if artifacts else EMPTY_ARRAY,
             _encode(history) if history else EMPTY_ARRAY,
+            (head, artifacts, history),
         )
 
     def json(self, *, keep_empty_artifacts: bool = False) -> bytes:
@@ -73,8 +76,22 @@ class TaskDocument(Struct, frozen=True, gc=False):
         return b"".join(pieces)
 
     def task(self) -> Task:
-        """Decode the task."""
-        return _decode_task(self.json())
+        """Return the value."""
+        if self.known is None:
+            return _decode_task(self.json())
+        head, artifacts, history = self.known
+        return Task(
+            id=head.id,
+            context_id=head.context_id,
+            status=head.status,
+            artifacts=artifacts,
+            history=history,
+            metadata=head.metadata,
+        )
+
+    def bare(self) -> TaskDocument:
+        """Return the JSON alone, to be kept for long."""
+        return TaskDocument(self.head, self.artifacts, self.history)
 
     def with_history(self, length: int | None) -> TaskDocument:
         """Return the view with at most ``length`` of the newest messages; None keeps all.

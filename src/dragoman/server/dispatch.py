@@ -162,10 +162,10 @@ class Dispatcher:
 
         One that shows the peer's habits itself is answered in those (0.x reference, 5.7).
         """
-        if reading.answer is not form:
+        named = languages.task_shown(reading.request)
+        if not named or reading.answer is not form:
             return reading
-        origin = await self._origin(languages.task_shown(reading.request))
-        return reading._replace(answer=form.variant(origin))
+        return reading._replace(answer=form.variant(await self._origin(named)))
 
     async def _perform(
         self,

@@ -226,7 +226,7 @@ class MemoryTaskStore:
         task.segments.append((task.seq + 1, write.entries))
         task.seq += write.events
         if write.snapshot is not None:
-            task.snapshot = write.snapshot
+            task.snapshot = write.snapshot.bare()
             task.snapshot_seq = task.seq
             task.snapshot_at = len(task.segments)
         for entry in write.journal:

@@ -20,7 +20,8 @@ TASK = Task(id="t", status=TaskStatus(state=TaskState.WORKING))
 @given(task_values)
 def test_a_task_is_the_same_in_pieces(task: Task) -> None:
     document = TaskDocument.of(task)
-    assert document.task() == task
+    assert document.task() == document.bare().task() == task
+    assert document.bare().known is None
     assert msgspec.json.decode(document.json()) == msgspec.json.decode(msgspec.json.encode(task))
 
 

@@ -212,12 +212,12 @@ class Decoder:
 
     def _part(self, found: wire.Part, path: str, index: int) -> Part:
         metadata = free_json(found.metadata)
-        match found:
-            case wire.Part(text=str() as text, file=None, data=None):
+        match found.text, found.file, found.data:
+            case str() as text, None, None:
                 part = Part(text=text, metadata=metadata)
-            case wire.Part(text=None, file=dict() as file, data=None):
+            case None, dict() as file, None:
                 return self._file(read_file(Fields(file, f"{path}[{index}].file"), metadata))
-            case wire.Part(text=None, file=None, data=dict() as data):
+            case None, None, dict() as data:
                 # The object is in a member of its own; some leave that out.
                 inner = data.get("data")
                 content = cast("JsonObject", inner) if isinstance(inner, dict) else data

@@ -127,6 +127,8 @@ class Encoder:
         )
 
     def _part(self, part: Part) -> wire.Part:
+        if part.text is not None and not part.media_type and not part.filename:
+            return wire.Part(text=part.text, metadata=part.metadata)
         if part.raw is not None or part.url is not None:
             return wire.Part(file=self._file(part), metadata=part.metadata)
         kind, members = lower_part(part)

@@ -1,13 +1,12 @@
 """The names a member is read by: its JSON name, its proto name, and what peers call it besides.
 
-A body whose members all have their JSON names costs one typed decode. One with any other name is
-read as plain JSON first and respelled, object by object, as its types say; free JSON (metadata,
-data) is never touched.
+A body whose members all have their JSON names costs one typed decode, which takes no others. What
+it refuses is read as plain JSON and respelled, object by object, as its types say: other names
+are replaced, and members that nobody knows left out. Free JSON (metadata, data) is never touched.
 """
 
 from __future__ import annotations
 
-import re
 from functools import cache
 from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeVar, cast
 
@@ -20,7 +19,7 @@ from dragoman.dialects.violations import DECODER_ERRORS, refusal_of
 from dragoman.errors import InvalidParamsError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from dragoman.model.base import JsonObject
 
@@ -39,16 +38,14 @@ W = TypeVar("W", bound=wire.Wire)
 
 
 class Form(Generic[W]):
-    """How one message is read: its cached decoder, and the names that the decoder does not know."""
+    """How one message is read; its decoder is made once."""
 
-    __slots__ = ("_decode", "_has_other_name", "_kind")
+    __slots__ = ("_decode", "_kind")
 
     def __init__(self, kind: type[W]) -> None:
         """Prepare everything that depends on the type alone."""
         self._kind = kind
         self._decode = msgspec.json.Decoder(kind).decode
-        names = sorted(_other_names(kind)) or ["(?!)"]  # (?!) matches nothing
-        self._has_other_name = re.compile(rb'"(?:%b)"\s*:' % "|".join(names).encode()).search
 
     def decode(self, data: bytes) -> W:
         """Read a message.
@@ -56,12 +53,10 @@ class Form(Generic[W]):
         Raises:
             JSONParseError, InvalidParamsError: the bytes are not JSON, or not this message.
         """
-        if self._has_other_name(data):
-            return self.convert(read_json(data))
         try:
             return self._decode(data)
-        except DECODER_ERRORS as refused:
-            raise refusal_of(refused) from None
+        except DECODER_ERRORS:
+            return self.convert(read_json(data))
 
     def convert(self, value: object, *, is_text: bool = False) -> W:
         """Read a message from plain JSON.
@@ -109,15 +104,6 @@ def _message_in(shape: shapes.Type) -> type[wire.Wire] | None:
             return next(filter(None, map(_message_in, shape.types)), None)
         case _:
             return None
-
-
-def _other_names(kind: type[wire.Wire]) -> Iterator[str]:
-    """Yield the names in a message, and in those it contains, that are not JSON names."""
-    for name, member in _members(kind).items():
-        if name != member.name:
-            yield name
-        if member.kind is not None:
-            yield from _other_names(member.kind)
 
 
 def _respelled(kind: type[wire.Wire], value: object, path: str) -> object:

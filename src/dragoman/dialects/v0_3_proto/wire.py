@@ -56,7 +56,15 @@ STATES: Final = {
 }
 
 
-class Wire(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
+class Wire(
+    Struct,
+    frozen=True,
+    kw_only=True,
+    omit_defaults=True,
+    forbid_unknown_fields=True,
+    rename="camel",
+    gc=False,
+):
     """A message of the proto. None is absent."""
 
 
