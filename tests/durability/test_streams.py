@@ -23,6 +23,9 @@ from tests.durability.waiting import PATIENCE_SECONDS, find, until
 from tests.serving import Served, serving
 from tests.wire import Frame, Wire, message
 
+STALL_SECONDS: Final = 1.0
+"""Long enough for a reader on a busy machine to show that it is alive."""
+
 READERS: Final = 200
 
 
@@ -141,7 +144,10 @@ async def test_a_reader_that_takes_nothing_for_too_long_is_closed_and_can_come_b
     count = 3000
     gated = Gated(size=4000)
     caplog.set_level(logging.INFO, "dragoman")
-    async with serving(gated.agent, stall_seconds=0.1) as served, Wire(served.url) as wire:
+    async with (
+        serving(gated.agent, stall_seconds=STALL_SECONDS) as served,
+        Wire(served.url) as wire,
+    ):
         task_id = await gated.begin(wire, count)
         async with raw_stream(served.url, subscription(task_id)) as stuck:
             gated.go.set()
@@ -155,7 +161,10 @@ async def test_a_reader_that_takes_nothing_for_too_long_is_closed_and_can_come_b
 
 async def test_a_reader_that_takes_nothing_for_too_long_is_let_go_of() -> None:
     gated = Gated(size=4000)
-    async with serving(gated.agent, stall_seconds=0.1) as served, Wire(served.url) as wire:
+    async with (
+        serving(gated.agent, stall_seconds=STALL_SECONDS) as served,
+        Wire(served.url) as wire,
+    ):
         task_id = await gated.begin(wire, 3000)
         before = open_files()
         async with raw_stream(served.url, subscription(task_id)):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from enum import Enum
 from typing import Annotated, Final
+from weakref import WeakValueDictionary
 
 from msgspec import Meta
 
@@ -25,9 +26,6 @@ __all__ = (
 _NAME: Final = re.compile(r"TASK_STATE_([A-Z0-9_]{1,48})", re.ASCII)
 _ENDS: Final = frozenset({"COMPLETED", "FAILED", "CANCELED", "REJECTED"})
 _WAITS: Final = frozenset({"INPUT_REQUIRED", "AUTH_REQUIRED"})
-
-_MOST_FOREIGN: Final = 32
-"""How many names beyond the members are remembered: no peer fills our memory with more."""
 
 
 class TaskState(Enum):
@@ -66,21 +64,20 @@ class TaskState(Enum):
 
     @classmethod
     def _missing_(cls, value: object) -> TaskState | None:
-        """Return the state of a name that is no member's, the same as long as it is remembered."""
+        """Return the state of a name that is no member's: the same while anybody holds it."""
         named = _NAME.fullmatch(value) if isinstance(value, str) else None
         if named is None:
             return None
         found = _FOREIGN.get(named[0])
         if found is None:
-            if len(_FOREIGN) >= _MOST_FOREIGN:
-                _FOREIGN.popitem()
             found = _FOREIGN[named[0]] = object.__new__(cls)
             found._name_, found._value_ = named[1], named[0]
             found.is_terminal = found.is_interrupted = found.is_member = False
         return found
 
 
-_FOREIGN: Final[dict[str, TaskState]] = {}
+# Weak, so that no peer fills our memory with names.
+_FOREIGN: Final[WeakValueDictionary[str, TaskState]] = WeakValueDictionary()
 
 UNSPECIFIED: Final = TaskState("TASK_STATE_UNSPECIFIED")
 """The peer does not say where the task stands."""
