@@ -16,7 +16,7 @@ from dragoman.server.door import Door
 from dragoman.server.exchange import ASGIApp, DisconnectedError, Exchange, Receive, Scope, Send
 from dragoman.server.gate import Gate
 from dragoman.server.grpc_server import GrpcServer, Services
-from dragoman.server.http2_server import Http2Limits
+from dragoman.server.http2_limits import Http2Limits
 from dragoman.server.http_calls import OLD_PREFIX, HttpCalls
 from dragoman.server.http_card import CARD_PATHS, OLD_EXTENDED_CARD_PATHS, HttpCard, refuse
 from dragoman.server.media import JSON

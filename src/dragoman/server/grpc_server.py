@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
@@ -16,7 +17,8 @@ from msgspec import Struct
 from dragoman.bindings.grpc.base import GrpcDialect, can_serve
 from dragoman.errors import UsageError
 from dragoman.server.grpc_calls import Calls, Performs, Rpc
-from dragoman.server.http2_server import Http2Limits, Http2Protocol
+from dragoman.server.http2_limits import Http2Limits
+from dragoman.server.http2_server import Http2Protocol
 from dragoman.server.nursery import Nursery
 
 if TYPE_CHECKING:
@@ -25,6 +27,9 @@ if TYPE_CHECKING:
 __all__ = ("MISSING", "GrpcServer", "Services")
 
 _logger = logging.getLogger(__name__)
+
+DRAIN_SECONDS: Final = 1.0
+"""How long a peer may take to hear that it must make no more calls."""
 
 MISSING: Final = "gRPC needs a package that is not installed: pip install protobuf"
 """What to do when it is not there."""
@@ -69,6 +74,8 @@ class GrpcServer:
         self._running: set[asyncio.Task[None]] = set()
         self._connections: set[Http2Protocol] = set()
         self._all_lost = asyncio.Event()
+        self._draining: set[Http2Protocol] = set()
+        self._all_drained = asyncio.Event()
         self._listening: list[asyncio.Server] = []
         self._is_stopped = False
         self._has_complained = False
@@ -113,10 +120,9 @@ class GrpcServer:
         self._is_stopped = True
         for server in self._listening:
             server.close()
-        for connection in self._connections:
-            connection.drain()
-        if self._running:
-            await asyncio.wait(tuple(self._running), timeout=grace_seconds)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(grace_seconds):
+                await self._finish()
         await self._nursery.close()
         for connection in tuple(self._connections):
             connection.shutdown()
@@ -126,6 +132,17 @@ class GrpcServer:
             await self._all_lost.wait()
         # What began while the others were ended.
         await self._nursery.close()
+
+    async def _finish(self) -> None:
+        """Wait until no call is under way, be it here or still on its way here."""
+        self._draining = {each for each in self._connections if each.drain()}
+        self._all_drained.clear()
+        if self._draining:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(DRAIN_SECONDS):
+                    await self._all_drained.wait()
+        while self._running:
+            await asyncio.wait(tuple(self._running))
 
     # --- for connections (http2_server.Host) ----------------------------------------------------
 
@@ -142,8 +159,15 @@ class GrpcServer:
         if self._is_stopped:
             connection.shutdown()
 
+    def drained(self, connection: Http2Protocol) -> None:
+        """Know that no more calls come on a connection."""
+        self._draining.discard(connection)
+        if not self._draining:
+            self._all_drained.set()
+
     def lost(self, connection: Http2Protocol) -> None:
         """Forget a connection that has ended."""
+        self.drained(connection)
         self._connections.discard(connection)
         if not self._connections:
             self._all_lost.set()

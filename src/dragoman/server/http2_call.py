@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, Protocol
 
 from dragoman.bindings.http2.grpc_framing import (
@@ -17,6 +16,7 @@ from dragoman.bindings.http2.grpc_framing import (
     refusal_block,
     trailer_block,
 )
+from dragoman.server.http2_requests import Requests
 
 if TYPE_CHECKING:
     from dragoman.bindings.http2.connection import Connection
@@ -26,7 +26,12 @@ if TYPE_CHECKING:
 
 __all__ = ("Call", "Carrier")
 
+MAX_WAITING_BYTES: Final = 67_108_864
+"""What may wait on one connection for its reader. Each call holds one message at most, but there
+may be a thousand of them, and answers can be long."""
+
 _DEADLINE_EXCEEDED: Final = 4
+_RESOURCE_EXHAUSTED: Final = 8
 _UNIMPLEMENTED: Final = 12
 _INTERNAL: Final = 13
 _UNAVAILABLE: Final = 14
@@ -130,12 +135,19 @@ class Call:
         self._begin(answer_block(metadata))
 
     def write(self, message: bytes) -> None:
-        """Send a message."""
+        """Send a message.
+
+        Raises:
+            GrpcFailedError: too much is waiting already for this caller to read it.
+        """
         if self.is_over:
             return
+        http2 = self._carrier.http2
+        if http2.waiting_bytes > MAX_WAITING_BYTES:
+            raise GrpcFailedError(_RESOURCE_EXHAUSTED, "Too many answers wait to be read")
         if not self._has_begun:
             self._begin(ANSWER)
-        if not self._carrier.http2.send_data(self._stream, frame_message(message)):
+        if not http2.send_data(self._stream, frame_message(message)):
             self.is_full = True
         self._carrier.flush_soon()
 
@@ -149,7 +161,7 @@ class Call:
 
     def requests(self) -> Requests:
         """Return the messages that come, for an rpc that takes many."""
-        self._requests = Requests(self)
+        self._requests = Requests(self.grant)
         return self._requests
 
     def hear(self, data: bytes, *, ends: bool) -> None:
@@ -254,33 +266,3 @@ class Call:
             self.timer.cancel()
         self.drained()
         self._carrier.call_ended(self)
-
-
-class Requests(AsyncIterator[bytes]):
-    """The messages of one caller; no more come than are taken."""
-
-    def __init__(self, call: Call) -> None:
-        self._call = call
-        self._messages: deque[bytes] = deque()
-        self._heard = 0
-        self._has_ended = False
-        self._waiter: asyncio.Future[None] | None = None
-
-    def put(self, messages: list[bytes], size: int, *, ends: bool) -> None:
-        """Add what has come, in so many bytes."""
-        self._messages.extend(messages)
-        self._heard += size
-        self._has_ended = ends
-        if self._waiter is not None and not self._waiter.done() and (messages or ends):
-            self._waiter.set_result(None)
-
-    async def __anext__(self) -> bytes:
-        """Wait for a message."""
-        while not self._messages:
-            if self._has_ended:
-                raise StopAsyncIteration
-            self._call.grant(self._heard)
-            self._heard = 0
-            self._waiter = asyncio.get_running_loop().create_future()
-            await self._waiter
-        return self._messages.popleft()

@@ -19,7 +19,7 @@ from dragoman.model.documents import EventDocument
 from dragoman.model.operations import Operation
 from dragoman.server.exchange import Receive, Scope, Send
 from dragoman.server.grpc_server import GrpcServer, Services
-from dragoman.server.http2_server import Http2Limits
+from dragoman.server.http2_limits import Http2Limits
 from dragoman.server.one_port import Server, speaking_both
 from dragoman.server.tls import Tls
 from dragoman.service.service import EventStream

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from dragoman.bindings.http2 import frames, payloads
+from dragoman.bindings.http2.grpc_framing import frame_message
 from dragoman.errors import UsageError
 from dragoman.model.documents import EventDocument
 from dragoman.server.grpc_server import GrpcServer
@@ -19,12 +21,14 @@ from tests.unit.server.grpc_fakes import (
     STREAM,
     Answered,
     FakePerforms,
+    OnePort,
     ScriptedEvents,
     aio,
     grpc,
     new_server,
     one_port,
 )
+from tests.unit.server.http2_raw import raw
 
 LOOPS = [
     pytest.param(("asyncio", {"use_uvloop": False}), id="asyncio"),
@@ -42,12 +46,17 @@ def files(tmp_path: Path) -> Files:
     return write_files(tmp_path)
 
 
+def fixed_windows(served: OnePort) -> Any:
+    """Return a channel that does not take more and more, the faster it is served."""
+    return aio.insecure_channel(served.target, options=[("grpc.http2.bdp_probe", 0)])
+
+
 async def rest_of(call: Any) -> list[bytes]:
     """Read a stream to its end."""
-    frames: list[bytes] = []
+    found: list[bytes] = []
     while (frame := await call.read()) is not aio.EOF:
-        frames.append(frame)
-    return frames
+        found.append(frame)
+    return found
 
 
 async def test_one_port_speaks_both() -> None:
@@ -85,7 +94,7 @@ async def test_a_long_stream_to_a_slow_reader_arrives_whole_and_blocks_nobody() 
     performs = FakePerforms()
     events = [EventDocument(number, b"%06d" % number * 2000) for number in range(1, 1001)]
     stream = ScriptedEvents(*((event,) for event in events))
-    async with one_port(new_server(performs)) as served, served.channel() as channel:
+    async with one_port(new_server(performs)) as served, fixed_windows(served) as channel:
         performs.answer = Answered(events=stream)
         call = channel.unary_stream(STREAM)(b"")
         assert await call.read() == events[0].json
@@ -137,7 +146,7 @@ async def test_a_reader_that_is_stuck_is_cut_and_told_so_should_it_read_again() 
     stream = ScriptedEvents(*((event,) for event in events))
     performs.answer = Answered(events=stream)
     server = new_server(performs, stall_seconds=0.3)
-    async with one_port(server) as served, served.channel() as channel:
+    async with one_port(server) as served, fixed_windows(served) as channel:
         call = channel.unary_stream(STREAM)(b"")
         await call.read()
         async with asyncio.timeout(5):
@@ -360,3 +369,32 @@ async def test_a_server_that_never_started_stops() -> None:
     server: GrpcServer = new_server(FakePerforms())
     await server.stop(0)
     assert not server.is_started
+
+
+async def test_a_call_that_was_under_way_when_the_server_stopped_is_answered() -> None:
+    performs = FakePerforms()
+    server = new_server(performs)
+    async with one_port(server) as served, raw(served) as client:
+        await client.next(frames.SETTINGS)
+        stopping = asyncio.ensure_future(server.stop(5))
+        told = await client.next(frames.GOAWAY)
+        assert payloads.number_of(told.payload[:4]) == 2**31 - 1
+        ping = await client.next(frames.PING)
+        # The client has sent this before it heard of the end.
+        client.call(1)
+        client.data(1, frame_message(b"late"), ends=True)
+        client.send(frames.write_frame(frames.PING, frames.ACK, 0, ping.payload))
+        assert (await client.next(frames.DATA)).payload == frame_message(b"echo late")
+        told = await client.next(frames.GOAWAY)
+        assert payloads.number_of(told.payload[:4]) == 1
+        client.writer.close()
+        await stopping
+
+
+async def test_a_peer_that_does_not_answer_does_not_hold_up_the_stop() -> None:
+    server = new_server(FakePerforms())
+    async with one_port(server) as served, raw(served) as client:
+        await client.next(frames.SETTINGS)
+        async with asyncio.timeout(10):
+            await server.stop(30)
+        assert await client.is_cut()

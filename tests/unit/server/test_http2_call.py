@@ -5,10 +5,11 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from dragoman.bindings.http2 import frames
+from dragoman.bindings.http2 import frames, payloads
 from dragoman.bindings.http2.grpc_framing import GrpcFailedError, MessageReader, frame_message
 from dragoman.bindings.http2.hpack import Decoder
 from dragoman.bindings.http2.requests import Head
+from dragoman.server import http2_call
 from dragoman.server.grpc_calls import Context, Rpc
 from dragoman.server.http2_call import Call
 from dragoman.server.peers import Peer
@@ -21,7 +22,7 @@ class FakeCarrier:
     """A connection on which one request has begun."""
 
     def __init__(self, *, window: int = 65_535, sends: bytes = b"") -> None:
-        settings = frames.settings([(frames.INITIAL_WINDOW_SIZE, window)])
+        settings = payloads.settings([(frames.INITIAL_WINDOW_SIZE, window)])
         self.client = Client(frames.PREFACE + settings)
         self.client.send(request(1), data(1, sends))
         self.http2 = self.client.connection
@@ -216,3 +217,16 @@ async def test_a_talk_may_fail() -> None:
     (status,) = carrier.answer()
     assert isinstance(status, dict)
     assert status[b"grpc-status"] == b"3"
+
+
+async def test_answers_beyond_what_may_wait_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http2_call, "MAX_WAITING_BYTES", 10)
+    carrier = FakeCarrier(window=0)
+    call = called(carrier.call(Rpc(unary=echo)))
+    carrier.client.send(request(3, ends=True))
+    # Another call has an answer that is not read.
+    carrier.http2.send_data(3, b"x" * 11)
+    await call.answer()
+    (refusal,) = carrier.answer()
+    assert isinstance(refusal, dict)
+    assert refusal[b"grpc-status"] == b"8"

@@ -16,9 +16,10 @@ CHATTER: Final = (2000, 200)
 """Frames that move nothing: pings, settings, priorities, windows, DATA without data. A burst and so
 many a second. What we send earns more, because readers answer it with windows and pings."""
 
-RESETS: Final = (500, 50)
-"""Calls given up (CVE-2023-44487), or made to fail (CVE-2025-8671), before they are answered. Each
-costs us what a call costs; readers of streams give up one now and then."""
+RESETS: Final = (1000, 50)
+"""Calls given up (CVE-2023-44487), or made to fail (CVE-2025-8671), before they are answered. What
+was begun for them goes on, so they must not get around the limit of calls at once. An honest caller
+may give up all it has, which are as many; each call that is answered earns it one more."""
 
 
 class Budget:

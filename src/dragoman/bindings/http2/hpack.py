@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from dragoman.bindings.http2.errors import ConnectionFailedError, ErrorCode
 from dragoman.bindings.http2.huffman import HuffmanError, decode_huffman
+from dragoman.bindings.http2.static_table import STATIC_TABLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ("STATIC_TABLE", "Decoder", "Header", "Headers", "TooManyHeadersError", "encode_headers")
+__all__ = ("Decoder", "Header", "Headers", "TooManyHeadersError", "encode_headers")
 
 Header: TypeAlias = tuple[bytes, bytes]
 Headers: TypeAlias = tuple[Header, ...]
@@ -27,76 +28,6 @@ OVERHEAD: Final = 32
 
 _MAX_SHIFT: Final = 21
 """A number has at most four bytes after its first: no length or index here needs more."""
-
-STATIC_TABLE: Final[Headers] = tuple(
-    (name.encode(), value.encode())
-    for name, _, value in (
-        line.partition(" ")
-        for line in """\
-:authority
-:method GET
-:method POST
-:path /
-:path /index.html
-:scheme http
-:scheme https
-:status 200
-:status 204
-:status 206
-:status 304
-:status 400
-:status 404
-:status 500
-accept-charset
-accept-encoding gzip, deflate
-accept-language
-accept-ranges
-accept
-access-control-allow-origin
-age
-allow
-authorization
-cache-control
-content-disposition
-content-encoding
-content-language
-content-length
-content-location
-content-range
-content-type
-cookie
-date
-etag
-expect
-expires
-from
-host
-if-match
-if-modified-since
-if-none-match
-if-range
-if-unmodified-since
-last-modified
-link
-location
-max-forwards
-proxy-authenticate
-proxy-authorization
-range
-referer
-refresh
-retry-after
-server
-set-cookie
-strict-transport-security
-transfer-encoding
-user-agent
-vary
-via
-www-authenticate""".splitlines()
-    )
-)
-"""Appendix A: what both sides know from the beginning, from index 1."""
 
 _STATIC_COUNT: Final = len(STATIC_TABLE)
 _EXACT: Final = {header: index for index, header in enumerate(STATIC_TABLE, 1)}

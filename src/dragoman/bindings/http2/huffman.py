@@ -7,9 +7,12 @@ read four bits at a time, by a table that is made when the first one comes.
 from __future__ import annotations
 
 from functools import cache
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-__all__ = ("LENGTHS", "HuffmanError", "decode_huffman")
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ("LENGTHS", "HuffmanError", "codes", "decode_huffman")
 
 LENGTHS: Final = {
     5: b"012aceiost",
@@ -82,7 +85,8 @@ def decode_huffman(data: bytes) -> bytes:
 
 @cache
 def _table() -> _Table:
-    octets = _octets_by_code()
+    # The octets by their codes, each with a one before it.
+    octets = {1 << length | code: octet for octet, code, length in codes()}
     # A state is what has been read of a code: a prefix with a one before it.
     prefixes = sorted({code >> cut for code in octets for cut in range(1, code.bit_length())})
     # The end of a string is the one code that is missing; its beginnings are all ones.
@@ -105,14 +109,12 @@ def _step(prefix: int, bits: int, octets: dict[int, int], states: dict[int, int]
     return _Step(states[prefix], octet)
 
 
-def _octets_by_code() -> dict[int, int]:
-    """Return the octets by their codes, each with a one before it."""
-    octets: dict[int, int] = {}
+def codes() -> Iterator[tuple[int, int, int]]:
+    """Yield every octet with its code and how many bits that has."""
     code = previous = 0
     for length, group in LENGTHS.items():
         code <<= length - previous
         previous = length
         for octet in group:
-            octets[1 << length | code] = octet
+            yield octet, code, length
             code += 1
-    return octets

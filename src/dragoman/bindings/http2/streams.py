@@ -17,6 +17,7 @@ class Stream:
         window: how many bytes the peer takes; below zero after it has made its windows smaller.
         granted: how many bytes we take.
         has_heard_all: whether the peer has ended its side.
+        is_answered: whether our side has begun.
         trailers: the block that ends our side once all is sent; empty if it ends without one.
         taken: how many bytes have been sent, ever.
     """
@@ -27,6 +28,7 @@ class Stream:
         "_offset",
         "granted",
         "has_heard_all",
+        "is_answered",
         "number",
         "taken",
         "trailers",
@@ -39,7 +41,7 @@ class Stream:
         self.number = number
         self.window = window
         self.granted = DEFAULT_WINDOW
-        self.has_heard_all = False
+        self.has_heard_all = self.is_answered = False
         self.trailers: bytes | None = None
         self.waiting = 0
         """How many bytes wait to be sent."""
@@ -54,8 +56,7 @@ class Stream:
         Raises:
             StreamFailedError: they are more than was granted, or not as many as was said.
         """
-        if self.has_heard_all:
-            raise StreamFailedError(self.number, ErrorCode.STREAM_CLOSED, "The body has ended")
+        self.check_open()
         self.granted -= flow_size
         if self.granted < 0:
             raise StreamFailedError(
@@ -69,6 +70,15 @@ class Stream:
                     self.number, ErrorCode.PROTOCOL_ERROR, "The body is not as long as it says"
                 )
         self.has_heard_all = ends
+
+    def check_open(self) -> None:
+        """Refuse what can only come while the peer's side is open.
+
+        Raises:
+            StreamFailedError: it has ended (5.1).
+        """
+        if self.has_heard_all:
+            raise StreamFailedError(self.number, ErrorCode.STREAM_CLOSED, "The body has ended")
 
     def widen(self, increment: int) -> None:
         """Let more be sent.

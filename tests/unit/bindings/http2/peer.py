@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
-from dragoman.bindings.http2 import frames
-from dragoman.bindings.http2.connection import Connection, Event
+from dragoman.bindings.http2 import frames, payloads
+from dragoman.bindings.http2.connection import Connection
+from dragoman.bindings.http2.events import Event
 from dragoman.bindings.http2.frames import Frame, FrameReader
 from dragoman.bindings.http2.hpack import Header, encode_headers
 
-__all__ = ("GREETING", "REQUEST", "Client", "data", "request")
+__all__ = (
+    "BLOCK",
+    "GREETING",
+    "PING",
+    "REQUEST",
+    "TRAILERS",
+    "Client",
+    "answering",
+    "data",
+    "request",
+    "windows",
+)
 
-GREETING = frames.PREFACE + frames.settings(())
+GREETING = frames.PREFACE + payloads.settings(())
 REQUEST: tuple[Header, ...] = (
     (b":method", b"POST"),
     (b":scheme", b"http"),
@@ -17,10 +29,19 @@ REQUEST: tuple[Header, ...] = (
     (b"content-type", b"application/grpc"),
 )
 
+BLOCK = encode_headers([(b":status", b"200")])
+TRAILERS = encode_headers([(b"grpc-status", b"0")])
+PING = frames.write_frame(frames.PING, 0, 0, b"12345678")
+
+
+def windows(size: int) -> bytes:
+    """Return the greeting of a client with windows of this size."""
+    return frames.PREFACE + payloads.settings([(frames.INITIAL_WINDOW_SIZE, size)])
+
 
 def request(stream: int, *, ends: bool = False, more: tuple[Header, ...] = ()) -> bytes:
     """Return the head of a request."""
-    return frames.headers(stream, encode_headers((*REQUEST, *more)), ends=ends)
+    return payloads.headers(stream, encode_headers((*REQUEST, *more)), ends=ends)
 
 
 def data(stream: int, body: bytes, *, ends: bool = False) -> bytes:
@@ -77,3 +98,11 @@ class Client:
             for frame in self.heard()
             if frame.kind == frames.RST_STREAM
         ]
+
+
+def answering(client: Client, body: bytes, *streams: int) -> None:
+    """Make requests and begin to answer them."""
+    for stream in streams:
+        client.send(request(stream, ends=True))
+        client.connection.send_headers(stream, BLOCK)
+        client.connection.send_data(stream, body)

@@ -1,48 +1,49 @@
 import pytest
+from hpack.exceptions import HPACKDecodingError
+from hpack.huffman import HuffmanEncoder
+from hpack.huffman_constants import REQUEST_CODES, REQUEST_CODES_LENGTH
+from hpack.huffman_table import decode_huffman as decode_theirs
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.bindings.http2.huffman import LENGTHS, HuffmanError, decode_huffman
+from dragoman.bindings.http2.huffman import LENGTHS, HuffmanError, codes, decode_huffman
 
-
-def codes() -> dict[int, str]:
-    """Return the code of every octet in bits, as appendix B of RFC 7541 lists them."""
-    written: dict[int, str] = {}
-    code = previous = 0
-    for length, octets in LENGTHS.items():
-        code <<= length - previous
-        previous = length
-        for octet in octets:
-            written[octet] = f"{code:0{length}b}"
-            code += 1
-    return written
-
-
-CODES = codes()
-
-
-def encode(text: bytes) -> bytes:
-    bits = "".join(CODES[octet] for octet in text)
-    bits += "1" * (-len(bits) % 8)
-    return int(bits, 2).to_bytes(len(bits) // 8, "big") if bits else b""
+# Another implementation, written by others from the same appendix.
+theirs = HuffmanEncoder(REQUEST_CODES, REQUEST_CODES_LENGTH)
 
 
 def test_every_octet_has_a_code_and_only_the_end_of_strings_is_missing() -> None:
-    assert sorted(CODES) == list(range(256))
-    assert sum(2 ** (30 - len(code)) for code in CODES.values()) == 2**30 - 1
+    lengths = {octet: length for length, octets in LENGTHS.items() for octet in octets}
+    assert sorted(lengths) == list(range(256))
+    assert sum(2 ** (30 - length) for length in lengths.values()) == 2**30 - 1
 
 
-@pytest.mark.parametrize(
-    ("octet", "code"),
-    [(0, 0x1FF8), (32, 0x14), (48, 0x0), (92, 0x7FFF0), (199, 0x1FFFFEC), (255, 0x3FFFFEE)],
-)
-def test_some_codes_are_those_of_the_appendix(octet: int, code: int) -> None:
-    assert int(CODES[octet], 2) == code
+def test_every_octet_has_the_code_that_others_give_it() -> None:
+    ours = {octet: (code, length) for octet, code, length in codes()}
+    others = zip(REQUEST_CODES[:256], REQUEST_CODES_LENGTH[:256], strict=True)
+    assert ours == dict(enumerate(others))
 
 
-@given(st.binary(max_size=200))
-def test_what_is_coded_is_read(text: bytes) -> None:
-    assert decode_huffman(encode(text)) == text
+def test_every_octet_is_read_as_others_write_it_alone_and_after_another() -> None:
+    for octet in range(256):
+        for text in (bytes((octet,)), bytes((octet, 255 - octet)), b"a" + bytes((octet,)) * 3):
+            assert decode_huffman(theirs.encode(text)) == text
+
+
+@given(st.binary(max_size=500))
+def test_what_others_write_is_read(text: bytes) -> None:
+    assert decode_huffman(theirs.encode(text)) == text
+
+
+@given(st.binary(max_size=40))
+def test_what_others_read_is_read_and_what_they_refuse_is_refused(data: bytes) -> None:
+    try:
+        expected = decode_theirs(data)
+    except HPACKDecodingError:
+        with pytest.raises(HuffmanError):
+            decode_huffman(data)
+    else:
+        assert decode_huffman(data) == expected
 
 
 @pytest.mark.parametrize(
