@@ -6,8 +6,10 @@ import shutil
 import pytest
 
 from dragoman.bindings.http2 import frames, payloads
+from dragoman.bindings.http2.grpc_framing import frame_message
 from dragoman.bindings.http2.hpack import Header, encode_headers
 from tests.unit.server.grpc_fakes import (
+    SEND,
     FakePerforms,
     new_server,
     one_port,
@@ -72,3 +74,30 @@ async def test_a_call_without_a_body_has_no_message() -> None:
     async with one_port(new_server(FakePerforms())) as served, raw(served) as client:
         client.call(1, ends=True)
         assert (await client.headers())[b"grpc-status"] == b"12"
+
+
+async def test_a_call_that_does_not_ask_for_trailers_gets_them() -> None:
+    # The header is for finding proxies that drop them; other servers of gRPC do without it, too.
+    async with one_port(new_server(FakePerforms())) as served, raw(served) as client:
+        for stream, more in ((1, ()), (3, ((b"te", b"trailers"),))):
+            client.call(stream, *more)
+            client.data(stream, frame_message(b"hi"), ends=True)
+            assert (await client.headers())[b":status"] == b"200"
+            assert (await client.headers()) == {b"grpc-status": b"0"}
+
+
+async def test_binary_metadata_is_passed_over() -> None:
+    performs = FakePerforms()
+    async with one_port(new_server(performs)) as served:
+        async with served.channel() as channel:
+            metadata = (("trace-bin", b"\x00\xff, \n"), ("a2a-version", "1.0"))
+            assert await channel.unary_unary(SEND)(b"hi", metadata=metadata) == b"echo hi"
+        async with raw(served) as client:
+            # Several in one header, as some write them; and what is no base64 at all.
+            client.call(1, (b"trace-bin", b"AP8,AP8="), (b"other-bin", b"???"))
+            client.data(1, frame_message(b"hi"), ends=True)
+            assert (await client.headers())[b":status"] == b"200"
+    assert performs.asked[0][1] == {
+        b"a2a-version": "1.0",
+        b"content-type": "application/grpc",
+    }

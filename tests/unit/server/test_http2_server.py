@@ -10,6 +10,8 @@ from dragoman.bindings.http2 import frames, payloads
 from dragoman.bindings.http2.errors import ErrorCode
 from dragoman.bindings.http2.grpc_framing import frame_message
 from dragoman.model.documents import EventDocument
+from dragoman.server.http2_server import MAX_HELD_BYTES, Http2Protocol
+from tests.unit.bindings.http2.peer import GREETING, request
 from tests.unit.server.grpc_fakes import (
     SEND,
     STREAM,
@@ -229,3 +231,83 @@ async def test_a_peer_that_closes_its_side_is_let_go() -> None:
         await client.next(frames.DATA)
         client.writer.write_eof()
         await asyncio.wait_for(stream.closed.wait(), 5)
+
+
+# --- a transport in the hands of the test -----------------------------------------------------
+
+
+class FakeTransport(asyncio.Transport):
+    """Keeps what is written."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.written = b""
+        self.has_ended = self.is_cut = False
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        self.written += data
+
+    def write_eof(self) -> None:
+        self.has_ended = True
+
+    def can_write_eof(self) -> bool:
+        return True
+
+    def is_closing(self) -> bool:
+        return self.is_cut
+
+    def abort(self) -> None:
+        self.is_cut = True
+
+    def close(self) -> None:
+        self.is_cut = True
+
+
+async def begun() -> tuple[Http2Protocol, FakeTransport]:
+    protocol = new_server(FakePerforms()).accept()
+    assert protocol is not None
+    transport = FakeTransport()
+    protocol.connection_made(transport)
+    protocol.data_received(GREETING)
+    await asyncio.sleep(0)  # Which writes our own.
+    return protocol, transport
+
+
+async def test_answers_that_nobody_reads_are_not_piled_up() -> None:
+    protocol, transport = await begun()
+    protocol.pause_writing()
+    size = len(transport.written)
+    # Refusals need no window: only what is held of them says that nobody reads.
+    for stream in range(1, 20_001, 2):
+        protocol.data_received(request(stream, ends=True))
+        if transport.is_cut:
+            break
+    assert transport.is_cut
+    assert len(transport.written) == size
+    assert protocol.http2.held_bytes < 2 * MAX_HELD_BYTES
+    protocol.connection_lost(None)
+
+
+async def test_the_reason_of_an_end_is_written_before_our_side_is_closed() -> None:
+    protocol, transport = await begun()
+    protocol.data_received(b"\xff" * 9)
+    assert b"A frame is too long" in transport.written
+    assert transport.has_ended
+    assert not transport.is_cut
+    # What comes now is thrown away.
+    written = transport.written
+    protocol.data_received(frames.write_frame(frames.PING, 0, 0, b"12345678"))
+    protocol.resume_writing()
+    assert transport.written == written
+    assert protocol.eof_received() is False
+    protocol.connection_lost(None)
+
+
+async def test_a_connection_that_cannot_be_written_to_is_closed_without_a_word() -> None:
+    protocol, transport = await begun()
+    protocol.pause_writing()
+    protocol.shutdown()
+    protocol.shutdown()
+    assert transport.is_cut
+    assert not transport.has_ended
+    protocol.connection_lost(None)

@@ -15,6 +15,7 @@ from dragoman.bindings.http2.events import (
 from dragoman.bindings.http2.hpack import encode_headers
 from tests.unit.bindings.http2.peer import (
     BLOCK,
+    GREETING,
     PING,
     REQUEST,
     TRAILERS,
@@ -45,6 +46,14 @@ def test_what_does_not_begin_with_the_preface_and_settings_is_refused(greeting: 
     connection.receive(greeting, 0.0)
     assert connection.failure is not None
     assert connection.failure.code is ErrorCode.PROTOCOL_ERROR
+
+
+def test_whoever_has_sent_a_preface_and_settings_has_begun() -> None:
+    connection = Connection()
+    connection.receive(GREETING[:-1], 0.0)
+    assert not connection.has_greeted
+    connection.receive(GREETING[-1:], 0.0)
+    assert connection.has_greeted
 
 
 def test_settings_are_acknowledged_and_pings_answered() -> None:

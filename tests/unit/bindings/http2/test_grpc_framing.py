@@ -100,6 +100,7 @@ def test_a_compressed_message_is_unpacked(
         ((), compressed(b"x"), 13),
         (((b"grpc-encoding", b"gzip"),), compressed(b"x"), 13),
         (((b"grpc-encoding", b"gzip"),), compressed(gzip.compress(b"x" * 99, mtime=0)[:-1]), 13),
+        (((b"grpc-encoding", b"gzip"),), compressed(b"not packed at all"), 13),
         ((), b"\x02\x00\x00\x00\x00", 13),
     ],
 )
@@ -139,7 +140,7 @@ def test_a_call_is_told_by_its_content_type(media_type: bytes, *, expected: bool
 
 def test_what_is_no_post_is_no_call() -> None:
     assert not is_grpc(head((b"content-type", b"application/grpc"), method=b"GET"))
-    assert not is_grpc(head())
+    assert not is_grpc(head((b"a", b"b")))
 
 
 @pytest.mark.parametrize(

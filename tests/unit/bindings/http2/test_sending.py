@@ -4,6 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dragoman.bindings.http2 import frames, payloads
+from dragoman.bindings.http2.errors import ErrorCode
 from dragoman.bindings.http2.events import (
     Drained,
 )
@@ -99,3 +100,30 @@ def test_no_window_is_ever_overrun_and_all_arrives(
         found += client.body()
     client.send(payloads.window_update(0, 10**6), payloads.window_update(1, 10**6))
     assert found + client.body() == b"".join(pieces)
+
+
+def test_what_waits_is_counted_and_what_is_dropped_is_not() -> None:
+    client = Client(windows(10))
+    answering(client, b"x" * 100, 1, 3)
+    connection = client.connection
+    assert connection.waiting_bytes == 180
+    client.send(payloads.reset(1, ErrorCode.CANCEL))
+    assert connection.waiting_bytes == 90
+    connection.reset(3, ErrorCode.CANCEL)
+    assert connection.waiting_bytes == 0
+    assert connection.held_bytes > 20
+    client.heard()
+    assert connection.held_bytes == 0
+
+
+def test_room_that_ends_within_a_round_is_not_overdrawn() -> None:
+    client = Client()
+    client.connection.room = 0
+    answering(client, b"x" * 100, 1, 3, 5)
+    client.heard()
+    client.connection.room = 150
+    sizes = [len(frame.payload) for frame in client.heard()]
+    assert (sizes, client.connection.room) == ([100, 50], 0)
+    client.connection.room = 1000
+    # Whoever has waited longest comes first.
+    assert [(f.stream, len(f.payload)) for f in client.heard()] == [(5, 100), (3, 50)]
