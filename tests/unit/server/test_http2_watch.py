@@ -100,3 +100,19 @@ async def test_whoever_connects_and_says_nothing_is_cut() -> None:
         await reader.read(-1)
     writer.close()
     await server.stop(0.1)
+
+
+async def test_whoever_writes_to_a_reader_that_is_stuck_is_not_left_waiting() -> None:
+    # The status of the health service, which waits for its reader as long as it takes.
+    server = new_server(FakePerforms(), stall_seconds=0.05)
+    async with (
+        one_port(server) as served,
+        raw(served, (frames.INITIAL_WINDOW_SIZE, 0)) as client,
+    ):
+        client.call(1, path="/grpc.health.v1.Health/Watch")
+        client.data(1, frame_message(b""), ends=True)
+        frame = await client.next(frames.RST_STREAM)
+        assert int.from_bytes(frame.payload, "big") == ErrorCode.CANCEL
+        # A call that was left would be waited for.
+        async with asyncio.timeout(10):
+            await server.stop(60)
