@@ -72,6 +72,7 @@ class Connection:
             self._receiver.receive(data, now)
         except ConnectionFailedError as problem:
             self.failure = problem
+            self._outbox.drop_all()
             self._outbox.add(payloads.goaway(self._streams.last, problem.code, problem.reason))
 
     def take_events(self) -> list[Event]:

@@ -32,7 +32,8 @@ ROOM: Final = 65_536
 
 _EARNED: Final = 3
 """Frames that one DATA frame may be answered with: a window for the stream, one for the connection,
-and a ping to measure the way."""
+and a ping to measure the way. The end of a stream may be followed by a late reset, window or ping.
+"""
 
 
 class Outbox:
@@ -126,6 +127,11 @@ class Outbox:
         if self._waiting.pop(stream.number, None) is not None:
             self.waiting_bytes -= stream.waiting
 
+    def drop_all(self) -> None:
+        """Send nothing more of any stream."""
+        self._waiting.clear()
+        self.waiting_bytes = 0
+
     def widen(self, increment: int) -> None:
         """Let more be sent on all streams together.
 
@@ -179,4 +185,5 @@ class Outbox:
             self._frames.append(payloads.headers(stream.number, stream.trailers, ends=True))
         else:
             self._frames.append(write_frame(DATA, END_STREAM, stream.number))
+        self._chatter.earn(_EARNED)
         self._on_ended(stream)

@@ -113,6 +113,16 @@ def test_a_reader_may_answer_each_frame_with_windows_and_a_ping() -> None:
     assert client.failure() is None
 
 
+def test_a_caller_may_reset_each_stream_that_has_ended() -> None:
+    # As some clients do after each call, even one that was refused without any data.
+    client = Client()
+    for stream in range(1, 6 * CHATTER[0], 2):
+        client.send(request(stream, ends=True))
+        client.connection.send_headers(stream, BLOCK, ends=True)
+        client.send(payloads.reset(stream, ErrorCode.NO_ERROR), payloads.window_update(0, 1))
+    assert client.failure() is None
+
+
 @pytest.mark.parametrize("is_given_up", [True, False])
 def test_streams_that_are_begun_to_be_ended_have_an_end(*, is_given_up: bool) -> None:
     client = Client()

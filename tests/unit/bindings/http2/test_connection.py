@@ -20,6 +20,7 @@ from tests.unit.bindings.http2.peer import (
     REQUEST,
     TRAILERS,
     Client,
+    answering,
     data,
     request,
 )
@@ -200,7 +201,11 @@ def test_a_draining_connection_serves_what_was_under_way_and_refuses_the_rest() 
 
 def test_a_connection_that_has_failed_says_so_and_nothing_else() -> None:
     client = Client()
+    client.connection.room = 0
+    answering(client, b"never sent", 1)
+    client.heard()
     client.send(data(0, b""))
+    client.connection.room = 100
     client.connection.drain()
     client.connection.close()
     assert client.kinds() == [frames.GOAWAY]
