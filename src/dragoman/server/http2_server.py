@@ -189,10 +189,13 @@ class Http2Protocol(asyncio.Protocol):
         self._timer = self._loop.call_later(CLOSE_SECONDS, self._transport.abort)
         if self._transport.is_closing():
             return
-        if self._transport.can_write_eof() and not self._is_paused:
+        if self._transport.get_write_buffer_size() or not self._transport.can_write_eof():
+            self._transport.close()  # Which happens when all is written.
+            return
+        try:
             self._transport.write_eof()
-        else:
-            self._transport.close()
+        except OSError:
+            self._transport.abort()  # The peer was faster.
 
     # --- what is stuck --------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from contextlib import suppress
+from errno import ENOTCONN
 from typing import Any
 
 import pytest
@@ -242,12 +243,18 @@ class FakeTransport(asyncio.Transport):
     def __init__(self) -> None:
         super().__init__()
         self.written = b""
-        self.has_ended = self.is_cut = False
+        self.has_ended = self.is_cut = self.has_lost_its_peer = False
+        self.unwritten = 0
+
+    def get_write_buffer_size(self) -> int:
+        return self.unwritten
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         self.written += data
 
     def write_eof(self) -> None:
+        if self.has_lost_its_peer:
+            raise OSError(ENOTCONN, "Transport endpoint is not connected")
         self.has_ended = True
 
     def can_write_eof(self) -> bool:
@@ -283,6 +290,8 @@ async def test_answers_that_nobody_reads_are_not_piled_up() -> None:
         if transport.is_cut:
             break
     assert transport.is_cut
+    protocol.shutdown()
+    assert not transport.has_ended
     assert len(transport.written) == size
     assert protocol.http2.held_bytes < 2 * MAX_HELD_BYTES
     protocol.connection_lost(None)
@@ -303,9 +312,18 @@ async def test_the_reason_of_an_end_is_written_before_our_side_is_closed() -> No
     protocol.connection_lost(None)
 
 
+async def test_a_peer_that_is_gone_when_our_side_is_closed_is_let_go() -> None:
+    protocol, transport = await begun()
+    transport.has_lost_its_peer = True
+    protocol.shutdown()
+    assert transport.is_cut
+    protocol.connection_lost(None)
+
+
 async def test_a_connection_that_cannot_be_written_to_is_closed_without_a_word() -> None:
     protocol, transport = await begun()
     protocol.pause_writing()
+    transport.unwritten = 1
     protocol.shutdown()
     protocol.shutdown()
     assert transport.is_cut
