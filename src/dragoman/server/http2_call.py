@@ -65,6 +65,7 @@ class Call:
     Attributes:
         is_over: whether nothing more can be said to the caller.
         borrowed: how many bytes of the connection's pool its request may use.
+        is_in_line: whether it waits for some of that pool.
         heard_at: when something of its request came last; None once all of it is there.
         task: what handles it, once that has begun.
     """
@@ -80,6 +81,7 @@ class Call:
         "headers",
         "heard_at",
         "is_full",
+        "is_in_line",
         "is_over",
         "message",
         "reader",
@@ -105,7 +107,7 @@ class Call:
         self.heard_at: float | None = heard_at
         self.message: bytes | None = None
         self.borrowed = 0
-        self.is_over = self.is_full = False
+        self.is_over = self.is_full = self.is_in_line = False
         self.task: asyncio.Task[None] | None = None
         self.timer: asyncio.TimerHandle | None = None
         self._has_begun = self._allows_cancel = False

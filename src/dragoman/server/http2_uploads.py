@@ -32,7 +32,8 @@ class Uploads:
 
     def ask(self, call: Call) -> None:
         """Let a call go on that has begun a message, now or when it is its turn."""
-        if self._need(call) > 0 and call not in self._line:
+        if not call.is_in_line and self._need(call) > 0:
+            call.is_in_line = True
             self._line.append(call)
             self._serve()
 
@@ -54,6 +55,7 @@ class Uploads:
             if not call.is_over and need > self._free:
                 return
             self._line.popleft()
+            call.is_in_line = False
             if not call.is_over and need > 0:
                 self._free -= need
                 call.borrowed += need
