@@ -29,7 +29,6 @@ MAX_STATUS_BYTES: Final = 4096
 """An error longer than this loses its details: beyond 8 KiB clients refuse the whole answer."""
 
 
-
 class Context(Protocol):
     """A call: what came with it, and what one can do with it.
 

@@ -66,8 +66,9 @@ def test_a_status_that_comes_again_behind_its_task_is_no_news() -> None:
     progress = Progress()
     taken(progress, shown(task()))
     progress.reconnect()
-    stopped = status(TaskState.INPUT_REQUIRED)
-    assert taken(progress, shown(task(TaskState.INPUT_REQUIRED)), stopped) == [stopped]
+    stopped = status(TaskState.INPUT_REQUIRED, said("Which?"))
+    again = shown(task(TaskState.INPUT_REQUIRED, message=said("Which?")))
+    assert taken(progress, again, stopped) == [stopped]
     # Later it would be news.
     assert taken(progress, status(TaskState.WORKING), stopped) == [
         status(TaskState.WORKING),
