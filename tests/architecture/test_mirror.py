@@ -22,6 +22,9 @@ NO_BEHAVIOUR: Final = frozenset(
         "service/service.py",
         "service/worker.py",
         "stores/base.py",
+        # Values: what happens on a connection, and what may.
+        "bindings/http2/events.py",
+        "server/http2_limits.py",
         # Values: what can be asked of a task, and what must then be done.
         "engine/commands.py",
         "engine/effects.py",

@@ -15,7 +15,8 @@ from dragoman.server.dispatch import Dispatcher
 from dragoman.server.door import Door
 from dragoman.server.exchange import ASGIApp, DisconnectedError, Exchange, Receive, Scope, Send
 from dragoman.server.gate import Gate
-from dragoman.server.grpc_server import GrpcLimits, GrpcServer, Services
+from dragoman.server.grpc_server import GrpcServer, Services
+from dragoman.server.http2_limits import Http2Limits
 from dragoman.server.http_calls import OLD_PREFIX, HttpCalls
 from dragoman.server.http_card import CARD_PATHS, OLD_EXTENDED_CARD_PATHS, HttpCard, refuse
 from dragoman.server.media import JSON
@@ -103,7 +104,7 @@ class App:
         self._card = HttpCard(self._cards, dispatcher, door, settings)
         self.grpc: Final = GrpcServer(
             dispatcher,
-            GrpcLimits(
+            Http2Limits(
                 max_body_bytes=settings.max_body_bytes,
                 heartbeat_seconds=settings.heartbeat_seconds,
                 stall_seconds=settings.stall_seconds,

@@ -1,66 +1,88 @@
 """The rpcs of A2A: from gRPC's call to the dispatcher and back, in raw bytes.
 
-What ``grpc.aio`` gives a handler is described here by a port, because the library is optional and
-comes without types. The bytes are the dialect's business.
+What a call can be asked and told is described here by a port. The bytes are the dialect's business.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Final, NoReturn, Protocol, TypeAlias
 
+from msgspec import Struct
+
 from dragoman.bindings.grpc.base import EVENT_ID, STATUS_DETAILS, GrpcDialect
+from dragoman.bindings.http2.grpc_framing import GrpcFailedError, Metadata
 from dragoman.dialects.base import Dialect
 from dragoman.errors import A2AError, UnavailableError
 from dragoman.model.documents import EventDocument
-from dragoman.model.operations import Operation
-from dragoman.server.headers import gather_headers
-from dragoman.server.nursery import Nursery
-from dragoman.server.peers import Peers
+from dragoman.model.operations import STREAMING, Operation
+from dragoman.server.peers import Peer
 from dragoman.service.service import EventStream
 
-__all__ = ("Answer", "Calls", "Context", "Performs", "Unary", "UnaryStream")
+__all__ = ("Answer", "Calls", "Context", "Performs", "Rpc", "TalkingRpc", "UnaryRpc")
 
 _logger = logging.getLogger(__name__)
 
 MAX_STATUS_BYTES: Final = 4096
 """An error longer than this loses its details: beyond 8 KiB clients refuse the whole answer."""
 
-Metadata: TypeAlias = Iterable[tuple[str, str | bytes]]
-
 
 class Context(Protocol):
-    """What gRPC tells of a call and lets one do with it."""
+    """A call: what came with it, and what one can do with it.
 
-    def peer(self) -> str:
-        """Return who calls, such as ``ipv4:192.0.2.1:5000``."""
+    Whoever handles it returns the last message or None, or raises GrpcFailedError. A caller that
+    leaves does not end what is done for it, until that allows it; what is sent then goes nowhere.
+    """
+
+    @property
+    def peer(self) -> Peer:
+        """Who calls."""
         ...
 
-    def auth_context(self) -> Mapping[str, Iterable[bytes]]:
-        """Return what TLS has found out about the caller."""
+    @property
+    def headers(self) -> Mapping[bytes, str]:
+        """The headers that this server looks at."""
         ...
 
-    def invocation_metadata(self) -> Metadata:
-        """Return what stands for headers."""
+    @property
+    def is_full(self) -> bool:
+        """Whether the reader does not take what is written; then ``drain`` before the next."""
         ...
 
-    async def send_initial_metadata(self, metadata: Metadata) -> None:
+    def allow_cancel(self) -> None:
+        """From now on cancel the task when the caller leaves.
+
+        Raises:
+            CancelledError: it has left already.
+        """
+        ...
+
+    def send_initial_metadata(self, metadata: Metadata) -> None:
         """Send what stands for the headers of the answer, before anything else."""
         ...
 
-    async def write(self, message: bytes) -> None:
-        """Send a frame of a stream; waits while the reader takes nothing."""
+    def write(self, message: bytes) -> None:
+        """Send a message."""
         ...
 
-    async def abort(self, code: object, details: str, trailing_metadata: Metadata) -> NoReturn:
-        """End the call with a status."""
+    async def drain(self) -> None:
+        """Wait while the reader takes nothing."""
         ...
 
 
-Unary: TypeAlias = Callable[[bytes, Context], Awaitable[bytes]]
-UnaryStream: TypeAlias = Callable[[bytes, Context], Awaitable[None]]
+UnaryRpc: TypeAlias = Callable[[bytes, Context], Awaitable[bytes | None]]
+"""Takes one message; returns one, or writes some."""
+TalkingRpc: TypeAlias = Callable[[AsyncIterator[bytes], Context], Awaitable[None]]
+"""Takes messages as they come."""
+
+
+class Rpc(Struct, frozen=True):
+    """How a method is served: by one of the two."""
+
+    unary: UnaryRpc | None = None
+    talking: TalkingRpc | None = None
 
 
 class Answer(Protocol):
@@ -110,8 +132,6 @@ class Calls:
 
     Args:
         admit: raises for a caller (address, headers) who has no business here.
-        statuses: gRPC's own status objects by their number.
-        gone: what gRPC raises when it cannot send, because nobody is there any more.
     """
 
     def __init__(
@@ -119,84 +139,50 @@ class Calls:
         performs: Performs,
         *,
         admit: Callable[[str | None, Mapping[bytes, str]], None],
-        peers: Peers,
-        nursery: Nursery,
         stall_seconds: float,
-        statuses: Mapping[int, object],
-        gone: type[Exception],
     ) -> None:
         self._performs = performs
         self._admit = admit
-        self._peers = peers
-        self._nursery = nursery
         self._stall_seconds = stall_seconds
-        self._statuses = statuses
-        self._gone = gone
 
-    def unary(self, dialect: GrpcDialect, operation: Operation) -> Unary:
-        """Return what answers an operation with one message."""
+    def rpc(self, dialect: GrpcDialect, operation: Operation) -> Rpc:
+        """Return what performs an operation."""
+        make = self._streaming if operation in STREAMING else self._unary
+        return Rpc(unary=make(dialect, operation))
 
+    def _unary(self, dialect: GrpcDialect, operation: Operation) -> UnaryRpc:
         async def handle(params: bytes, context: Context) -> bytes:
             try:
                 answer = await self._perform(dialect, operation, params, context)
             except Exception as problem:  # noqa: BLE001 - whatever went wrong, the peer gets an answer
-                await self._refuse(context, dialect, problem)
+                self._refuse(dialect, problem)
             if answer.headers:
-                await context.send_initial_metadata(_as_metadata(answer.headers))
+                context.send_initial_metadata(_as_metadata(answer.headers))
             return answer.body
 
         return handle
 
-    def streaming(self, dialect: GrpcDialect, operation: Operation) -> UnaryStream:
-        """Return what answers an operation with a stream."""
-
+    def _streaming(self, dialect: GrpcDialect, operation: Operation) -> UnaryRpc:
         async def handle(params: bytes, context: Context) -> None:
             try:
                 answer = await self._perform(dialect, operation, params, context)
                 if answer.events is not None:
                     await self._follow(answer.events, answer, context)
-            except self._gone:
-                # So gRPC itself ends the handler of a client that is gone, unless a write finds
-                # out first. Anything else it would log as a failure of ours.
-                raise asyncio.CancelledError from None
             except Exception as problem:  # noqa: BLE001 - whatever ends a stream is told its reader
                 # Reference, 5: an error within a stream is the final status of the call.
-                await self._refuse(context, dialect, problem)
+                self._refuse(dialect, problem)
 
         return handle
 
-    async def _perform(
+    def _perform(
         self, dialect: GrpcDialect, operation: Operation, params: bytes, context: Context
-    ) -> Answer:
+    ) -> Awaitable[Answer]:
         """Have an operation performed, to its end even if the caller leaves.
 
-        gRPC cancels a handler whose caller is gone. What is done here may be shared with others (a
-        commit, a send that is repeated), so it does not happen in the handler's own task.
+        What is done may be shared with others (a commit, a send that is repeated).
         """
-        name = context.peer()
-        # Of a relayed connection the relay knows the certificate; asking gRPC costs 8 µs.
-        certificate = "" if name.startswith("unix:") else _certificate(context)
-        peer = self._peers.find(name, certificate)
-        if peer is None:
-            raise UnavailableError("The connection is gone")
-        metadata = gather_headers(_as_headers(context.invocation_metadata()))
-        self._admit(peer.address, metadata)
-        work = self._performs.serve_rpc(dialect, operation, params, metadata)
-        outcome: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-        self._nursery.spawn(_carry_out(work, outcome), name=f"gRPC {operation.name}")
-        try:
-            return await asyncio.shield(outcome)
-        except asyncio.CancelledError:
-            outcome.add_done_callback(self._leave_alone)
-            raise
-
-    def _leave_alone(self, outcome: asyncio.Future[Answer]) -> None:
-        """Let go of an answer that nobody waits for any more."""
-        problem = outcome.exception()
-        if isinstance(problem, Exception):
-            self._performs.explain(problem)  # Which logs it, if it is our own fault.
-        elif (events := outcome.result().events) is not None:
-            self._nursery.spawn(events.aclose(), name="an unread stream")
+        self._admit(context.peer.address, context.headers)
+        return self._performs.serve_rpc(dialect, operation, params, context.headers)
 
     async def _follow(self, events: EventStream, answer: Answer, context: Context) -> None:
         """Send events as they come; an empty batch is a heartbeat, for which HTTP/2 has pings."""
@@ -204,46 +190,39 @@ class Calls:
         metadata = _as_metadata(answer.headers)
         has_begun = False
         try:
+            context.allow_cancel()
             async for batch in events:
                 if batch and not has_begun:
                     has_begun = True
-                    await context.send_initial_metadata((*metadata, *_place(batch[0])))
+                    context.send_initial_metadata((*metadata, *_place(batch[0])))
                 for event in batch:
                     for frame in writer.write(event):
-                        await self._write(context, frame)
+                        context.write(frame)
+                        if context.is_full:
+                            await self._drain(context)
                     if writer.has_ended:
                         return
         finally:
             await events.aclose()
 
-    async def _write(self, context: Context, frame: bytes) -> None:
+    async def _drain(self, context: Context) -> None:
         try:
             async with asyncio.timeout(self._stall_seconds):
-                await context.write(frame)
+                await context.drain()
         except TimeoutError:
             _logger.info(
-                "a stream to %s is cut: its reader took nothing for too long", context.peer()
+                "a stream to %s is cut: its reader took nothing for too long", context.peer.address
             )
             # Q-35. It hears of it should it ever read again; until then one frame waits for it.
             raise UnavailableError("The stream was not read for too long") from None
 
-    async def _refuse(self, context: Context, dialect: GrpcDialect, problem: Exception) -> NoReturn:
+    def _refuse(self, dialect: GrpcDialect, problem: Exception) -> NoReturn:
         code, details, trailer = dialect.encode_status(self._performs.explain(problem))
         trailing: tuple[tuple[str, bytes], ...] = ((STATUS_DETAILS, trailer),)
         if len(details.encode()) + len(trailer) > MAX_STATUS_BYTES:
             # The trailer repeats the text. What is left says the same, if not in full.
             details, trailing = details[: MAX_STATUS_BYTES // 4], ()
-        await context.abort(self._statuses[code], details, trailing)
-
-
-async def _carry_out(work: Awaitable[Answer], outcome: asyncio.Future[Answer]) -> None:
-    try:
-        outcome.set_result(await work)
-    except Exception as problem:  # noqa: BLE001 - told to whoever waits
-        outcome.set_exception(problem)
-    except asyncio.CancelledError:
-        outcome.set_exception(UnavailableError("The server is shutting down; try again"))
-        raise
+        raise GrpcFailedError(code, details, trailing) from None
 
 
 def _place(first: EventDocument) -> Metadata:
@@ -251,15 +230,5 @@ def _place(first: EventDocument) -> Metadata:
     return ((EVENT_ID, str(first.seq)),) if first.seq else ()
 
 
-def _as_headers(metadata: Metadata) -> Iterable[tuple[bytes, bytes]]:
-    for name, value in metadata:
-        yield name.encode(), value.encode() if isinstance(value, str) else value
-
-
 def _as_metadata(headers: tuple[tuple[bytes, bytes], ...]) -> tuple[tuple[str, str], ...]:
     return tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in headers)
-
-
-def _certificate(context: Context) -> str:
-    shown = context.auth_context().get("x509_pem_cert", ())
-    return "".join(item.decode("latin-1") for item in shown)

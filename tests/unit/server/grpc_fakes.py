@@ -18,7 +18,8 @@ from dragoman.errors import A2AError, InternalError, TaskNotFoundError, spelling
 from dragoman.model.documents import EventDocument
 from dragoman.model.operations import Operation
 from dragoman.server.exchange import Receive, Scope, Send
-from dragoman.server.grpc_server import GrpcLimits, GrpcServer, Services
+from dragoman.server.grpc_server import GrpcServer, Services
+from dragoman.server.http2_limits import Http2Limits
 from dragoman.server.one_port import Server, speaking_both
 from dragoman.server.tls import Tls
 from dragoman.service.service import EventStream
@@ -155,11 +156,14 @@ def new_server(
     *,
     stall_seconds: float = 60.0,
     max_body_bytes: int = 1_000_000,
+    heartbeat_seconds: float = 15.0,
     is_ready: Callable[[], bool] = lambda: True,
 ) -> GrpcServer:
     """Return a gRPC server on top of ``performs``."""
-    limits = GrpcLimits(
-        max_body_bytes=max_body_bytes, heartbeat_seconds=15.0, stall_seconds=stall_seconds
+    limits = Http2Limits(
+        max_body_bytes=max_body_bytes,
+        heartbeat_seconds=heartbeat_seconds,
+        stall_seconds=stall_seconds,
     )
     return GrpcServer(
         performs,
