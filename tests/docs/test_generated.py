@@ -26,6 +26,7 @@ from dragoman.errors import SPELLINGS
 from dragoman.model.operations import Operation
 from dragoman.model.tasks import TaskState
 from dragoman.server.config import Settings
+from dragoman.stores.sqlite.checking import RULES
 from tests.interop import peculiarities
 from tests.interop.lines import IMPLEMENTATIONS, LINES
 from tests.interop.peculiarities import Peculiarity
@@ -139,6 +140,10 @@ def table_of_losses() -> str:
     return table(f"| loss | {forms} | what is lost, and what stands in its place |", rows)
 
 
+def table_of_rules() -> str:
+    return table("| rule | |", [f"| `{rule}` | {text} |" for rule, text in RULES.items()])
+
+
 def table_of_servers() -> str:
     rows: list[str] = []
     for peer, implementation in IMPLEMENTATIONS.items():
@@ -177,6 +182,7 @@ def table(head: str, rows: list[str]) -> str:
         ("reference/cli.md", "options", table_of_options),
         ("reference/errors.md", "errors", table_of_errors),
         ("reference/http.md", "routes", table_of_routes),
+        ("howto/look-after-the-store.md", "rules", table_of_rules),
     ],
 )
 def test_the_page_says_what_the_code_says(

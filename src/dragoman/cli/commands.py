@@ -77,6 +77,7 @@ GROUPS: Final = {
     "auth": "sign in to agents",
     "catalog": "look at catalogs of agents",
     "config": "look at the settings",
+    "db": "look after the store of a server",
     "transport": "look at the bindings",
 }
 
@@ -92,6 +93,7 @@ COMMANDS: Final = (
     Command("task cancel", "dragoman.cli.task:CANCEL", "cancel a task"),
     Command("task subscribe", "dragoman.cli.task:SUBSCRIBE", "follow a task"),
     Command("task download", "dragoman.cli.download:DOWNLOAD", "save the results of a task"),
+    Command("task inspect", "dragoman.cli.task_inspect:INSPECT", "show a task as it is stored"),
     Command("task push-config create", "dragoman.cli.task_push:CREATE", "add a webhook"),
     Command("task push-config get", "dragoman.cli.task_push:GET", "show a webhook"),
     Command("task push-config list", "dragoman.cli.task_push:LIST", "list the webhooks of a task"),
@@ -102,6 +104,9 @@ COMMANDS: Final = (
     Command("catalog list", "dragoman.cli.catalog:LIST", "list the agents of a catalog"),
     Command("task push-config listen", "dragoman.cli.push_listen:LISTEN", "receive notifications"),
     Command("config show", "dragoman.cli.config:SHOW", "show all settings and their sources"),
+    Command("db check", "dragoman.cli.db:CHECK", "look for damage in a store"),
+    Command("db upgrade", "dragoman.cli.db:UPGRADE", "bring a store up to date"),
+    Command("db vacuum", "dragoman.cli.db:VACUUM", "give back the room of removed tasks"),
     Command("conformance", "dragoman.cli.conformance:CONFORMANCE", "check a live agent"),
     Command("transport list", "dragoman.cli.transports:LIST", "list the bindings to choose from"),
     Command("skill", "dragoman.cli.skill:SKILL", "print or install the skill for other agents"),
