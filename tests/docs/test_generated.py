@@ -21,6 +21,8 @@ import pytest
 
 from dragoman.dialects.losses import FORMS, LOSSES
 from dragoman.dialects.v1_0.routes import ROUTES
+from dragoman.egress.networks import REFUSED
+from dragoman.egress.urls import RULES
 from dragoman.engine.states import BEGINNING, MOVES
 from dragoman.errors import SPELLINGS
 from dragoman.model.operations import Operation
@@ -167,6 +169,24 @@ def row_of(peculiarity: Peculiarity) -> str:
     return f"| {servers} | {peculiarity.reason} |"
 
 
+def table_of_url_rules() -> str:
+    rows: list[str] = []
+    for rule, each in RULES.items():
+        # As they stand in a program: the point of some is that they look like others.
+        example = shorten(ascii(each.examples[0])[1:-1])
+        rows.append(f"| `{rule}` | {each.refuses} | `{example}` | {each.why} |")
+    return table("| rule | refused if | such as | because |", rows)
+
+
+def shorten(text: str) -> str:
+    return text if len(text) <= 60 else f"{text[:40]}…"
+
+
+def table_of_networks() -> str:
+    rows = [f"| `{each.network}` | {each.kind} | {each.what} |" for each in REFUSED]
+    return table("| addresses | kind | what they are |", rows)
+
+
 def table(head: str, rows: list[str]) -> str:
     return "\n".join([head, "|" + "---|" * (head.count("|") - 1), *rows])
 
@@ -178,6 +198,8 @@ def table(head: str, rows: list[str]) -> str:
         ("explanation/versions.md", "losses", table_of_losses),
         ("explanation/versions.md", "servers", table_of_servers),
         ("explanation/versions.md", "peculiarities", table_of_peculiarities),
+        ("explanation/egress.md", "url-rules", table_of_url_rules),
+        ("explanation/egress.md", "networks", table_of_networks),
         ("reference/settings.md", "settings", table_of_settings),
         ("reference/cli.md", "options", table_of_options),
         ("reference/errors.md", "errors", table_of_errors),
