@@ -22,7 +22,7 @@ import pytest
 from dragoman.dialects.losses import FORMS, LOSSES
 from dragoman.dialects.v1_0.routes import ROUTES
 from dragoman.egress.networks import REFUSED
-from dragoman.egress.urls import RULES
+from dragoman.egress.urls import RULES as URL_RULES
 from dragoman.engine.states import BEGINNING, MOVES
 from dragoman.errors import SPELLINGS
 from dragoman.model.operations import Operation
@@ -171,7 +171,7 @@ def row_of(peculiarity: Peculiarity) -> str:
 
 def table_of_url_rules() -> str:
     rows: list[str] = []
-    for rule, each in RULES.items():
+    for rule, each in URL_RULES.items():
         # As they stand in a program: the point of some is that they look like others.
         example = shorten(ascii(each.examples[0])[1:-1])
         rows.append(f"| `{rule}` | {each.refuses} | `{example}` | {each.why} |")
