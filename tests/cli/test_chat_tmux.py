@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import shlex
-import shutil
 import subprocess
 import sys
 import time
@@ -13,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.programs import need
 from tests.serving import AgentProcess
 from tests.unit.cli.commands import environment
 
@@ -73,10 +72,7 @@ def ends_with(*lines: str) -> Callable[[str], bool]:
 
 @pytest.fixture
 def screen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Screen]:
-    if shutil.which("tmux") is None:
-        if os.environ.get("CI") == "true":
-            pytest.fail("tmux is not installed, and on CI the chat must be seen in it")
-        pytest.skip("tmux is not installed")
+    need("tmux")
     monkeypatch.setenv("DESK_SECOND", "0.2")
     with AgentProcess(DESK, "--store", "memory:") as agent:
         command = [sys.executable, "-m", "dragoman", "chat", "--agent-card", agent.url]

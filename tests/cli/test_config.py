@@ -1,6 +1,5 @@
 """DEFAULT, CONFIG and CLI: defaults, settings, help and completion."""
 
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -9,6 +8,7 @@ import pytest
 import dragoman
 from tests.cli.calling import Cli
 from tests.cli.fake import FakeAgent, task
+from tests.programs import need
 
 
 def setting(cli: Cli, name: str, *flags: str, **variables: str) -> tuple[str | None, str]:
@@ -223,8 +223,7 @@ def test_cli_002_another_shell_is_wrong_usage(alone: Cli) -> None:
 def test_cli_002_the_shell_understands_its_script(
     alone: Cli, shell: str, check: tuple[str, ...], tmp_path: Path
 ) -> None:
-    if shutil.which(shell) is None:
-        pytest.skip(f"{shell} is not installed")
+    need(shell)
     script = tmp_path / "script"
     script.write_text(alone("completion", shell).out)
     assert subprocess.run([*check, str(script)], capture_output=True, check=False).returncode == 0
@@ -244,9 +243,7 @@ def test_cli_002_the_shell_understands_its_script(
     ],
 )
 def test_cli_002_bash_completes(alone: Cli, tmp_path: Path, typed: str, expected: str) -> None:
-    bash = shutil.which("bash")
-    if bash is None:
-        pytest.skip("bash is not installed")
+    bash = need("bash")
     script = tmp_path / "script"
     script.write_text(alone("completion", "bash").out)
     words = typed.split()
