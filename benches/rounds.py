@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 
 from benches.load import CheckError
 from benches.meter import LOAD_SHARE_LIMIT, Outcome
-from benches.metrics.table import Lane, Row, Scenario
+from benches.metrics.rows import Row
+from benches.metrics.scenarios import Lane, Scenario
 from benches.servers import Fleet, ServerError
 
 __all__ = ("Finding", "Sample", "find", "run_scenario")

@@ -42,7 +42,6 @@ SHOWN_ELSEWHERE: Final = {
     # Which members of a value are written, and which exclude each other, is one subject.
     "model/base.py": "unit/model/test_presence.py",
     "model/cards.py": "unit/model/test_presence.py",
-    "model/events.py": "unit/model/test_unions.py",
     "model/messages.py": "unit/model/test_presence.py",
     "model/operations.py": "unit/model/test_unions.py",
     "model/parts.py": "unit/model/test_unions.py",

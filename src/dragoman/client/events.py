@@ -40,24 +40,17 @@ class AgentEvent(Struct, frozen=True):
     @property
     def task_id(self) -> str:
         """The task it belongs to, "" if it is a message without a task."""
-        value = self.value
-        if value.task is not None:
-            return value.task.id
-        owner = value.artifact_update or value.status_update or value.message
-        return owner.task_id if owner is not None else ""
+        return self.value.task_id
 
     @property
     def context_id(self) -> str:
         """The conversation it belongs to."""
-        value = self.value
-        owner = value.artifact_update or value.status_update or value.task or value.message
-        return owner.context_id if owner is not None else ""
+        return self.value.context_id
 
     @property
     def state(self) -> TaskState | None:
         """Where the task stands, if the event tells it."""
-        owner = self.value.task or self.value.status_update
-        return owner.status.state if owner is not None else None
+        return self.value.status.state if self.value.status is not None else None
 
     @property
     def parts(self) -> tuple[Part, ...]:

@@ -62,3 +62,23 @@ class StreamResponse(Value, frozen=True, kw_only=True):
         )
         if members != 1:
             raise ValueError(_ONE_OF)
+
+    @property
+    def task_id(self) -> str:
+        """The task it is about, "" for a message without one."""
+        if self.task is not None:
+            return self.task.id
+        member = self.status_update or self.artifact_update or self.message
+        return member.task_id if member is not None else ""
+
+    @property
+    def context_id(self) -> str:
+        """The conversation it belongs to, "" if that is not told."""
+        member = self.task or self.status_update or self.artifact_update or self.message
+        return member.context_id if member is not None else ""
+
+    @property
+    def status(self) -> TaskStatus | None:
+        """The status of the task, None if it is not told."""
+        told = self.task or self.status_update
+        return told.status if told is not None else None

@@ -44,24 +44,17 @@ class Notification(Struct, frozen=True, kw_only=True):
     @property
     def task_id(self) -> str:
         """The task it is about; "" for a message without one."""
-        event = self.event
-        if event.task is not None:
-            return event.task.id
-        update = event.status_update or event.artifact_update or event.message
-        return update.task_id if update is not None else ""
+        return self.event.task_id
 
     @property
     def context_id(self) -> str:
         """The context of the task; "" if that is not told."""
-        event = self.event
-        member = event.task or event.status_update or event.artifact_update or event.message
-        return member.context_id if member is not None else ""
+        return self.event.context_id
 
     @property
     def status(self) -> TaskStatus | None:
         """The status of the task, None if it is not told."""
-        told = self.event.task or self.event.status_update
-        return told.status if told is not None else None
+        return self.event.status
 
     @property
     def state(self) -> TaskState | None:

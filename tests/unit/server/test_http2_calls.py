@@ -1,13 +1,13 @@
 """Requests that are calls, and those that are none, frame by frame."""
 
 import asyncio
-import shutil
 
 import pytest
 
 from dragoman.bindings.http2 import frames, payloads
 from dragoman.bindings.http2.grpc_framing import frame_message
 from dragoman.bindings.http2.hpack import Header, encode_headers
+from tests.programs import need
 from tests.unit.server.grpc_fakes import (
     SEND,
     FakePerforms,
@@ -58,11 +58,11 @@ async def test_a_call_that_is_none_is_a_status(
         assert (await client.headers())[b"grpc-status"] == code
 
 
-@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
 async def test_curl_is_told_what_is_spoken_here() -> None:
+    curl = need("curl")
     async with one_port(new_server(FakePerforms())) as served:
         process = await asyncio.create_subprocess_exec(
-            *("curl", "-s", "-i", "--http2-prior-knowledge", f"http://{served.target}/"),
+            *(curl, "-s", "-i", "--http2-prior-knowledge", f"http://{served.target}/"),
             stdout=asyncio.subprocess.PIPE,
         )
         answer, _ = await process.communicate()

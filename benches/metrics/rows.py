@@ -1,49 +1,32 @@
-"""What is measured, as data: scenarios (who is sampled how) and rows (who is compared with whom).
+"""Rows of the result, as data: who is compared with whom, and what is wanted.
 
 Floors and goals are multiples in our favour, whichever way the value itself points: a page of
 ListTasks in a fortieth of the SDK's time is a floor of 40.
 """
 
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final
 
-from benches import wire
-from benches.meter import Outcome
-from benches.metrics import samples, samples_client, samples_grpc
-from benches.metrics.samples_client import MANY, ONE, calls
-from benches.servers import Server, Spec
+from benches.metrics.scenarios import (
+    BARE,
+    BARE_GRPC,
+    BARE_SQLITE,
+    OUR_CALLER,
+    OURS,
+    OURS_0_1,
+    OURS_0_3,
+    OURS_0_3_GRPC,
+    OURS_0_3_REST,
+    OURS_GRPC,
+    OURS_MEMORY,
+    OURS_REST,
+    SDK,
+    SDK_CALLER,
+    SDK_GRPC,
+    SDK_SQLITE,
+)
 
-__all__ = ("ROWS", "SCENARIOS", "Lane", "Row", "Scenario")
-
-Sampler = Callable[[Server], Awaitable[Outcome]]
-Prepare = Callable[[Server], Awaitable[None]]
-
-
-@dataclass(frozen=True)
-class Lane:
-    """One contestant of a scenario: a server, and how it is driven."""
-
-    name: str
-    spec: Spec
-    sample: Sampler
-    is_quick: bool = True
-    # A side that takes many seconds per sample is sampled once, not twice per round.
-    is_once: bool = False
-
-
-@dataclass(frozen=True)
-class Scenario:
-    """Lanes sampled in turn, round by round."""
-
-    name: str
-    lanes: tuple[Lane, ...]
-    prepare: Prepare = samples.warm
-    is_quick: bool = False
-    # A fresh server per sample, for what can be measured once per process only.
-    is_fresh: bool = False
-    min_rounds: int = 1
-    max_rounds: int = 100
+__all__ = ("ROWS", "Row")
 
 
 @dataclass(frozen=True)
@@ -72,46 +55,6 @@ class Row:
     is_quick: bool = False
 
 
-# Lane names, which are also the columns of the detailed output.
-OURS, OURS_MEMORY = "dragoman", "dragoman memory"
-SDK, SDK_SQLITE = "a2a-sdk", "a2a-sdk sqlite"
-BARE, BARE_SQLITE = "bare", "bare sqlite"
-OURS_REST = "dragoman HTTP+JSON"
-OURS_0_3, OURS_0_3_REST, OURS_0_1 = "dragoman 0.3", "dragoman 0.3 HTTP+JSON", "dragoman 0.1"
-OURS_GRPC, OURS_0_3_GRPC = "dragoman gRPC", "dragoman 0.3 gRPC"
-SDK_GRPC, BARE_GRPC = "a2a-sdk gRPC", "bare gRPC"
-OUR_CALLER, SDK_CALLER = "dragoman client", "a2a-sdk client"
-
-_SUBJECT = Spec("subject", "sqlite")
-_SUBJECT_MEMORY = Spec("subject", "memory")
-_SUBJECT_STORED = Spec("subject", "sqlite", samples.STORED_TASKS)
-_SDK = Spec("sdk", "memory")
-_SDK_SQLITE = Spec("sdk", "sqlite")
-_SDK_STORED = Spec("sdk", "memory", samples.STORED_TASKS)
-_BARE = Spec("bare")
-_BARE_SQLITE = Spec("bare", "sqlite")
-_SDK_GRPC = Spec("sdk", is_grpc=True)
-_BARE_GRPC = Spec("bare", is_grpc=True)
-
-
-def _sides(sample: Sampler) -> tuple[Lane, ...]:
-    """Ours on SQLite, the SDK in memory, and bare ASGI."""
-    return Lane(OURS, _SUBJECT, sample), Lane(SDK, _SDK, sample), Lane(BARE, _BARE, sample)
-
-
-def _callers(name: str, binding: str, concurrency: int, *, is_quick: bool = False) -> Scenario:
-    """Our client and the SDK's, calling one server of ours."""
-    return Scenario(
-        name,
-        (
-            Lane(OUR_CALLER, _SUBJECT_MEMORY, calls("subject", binding, concurrency)),
-            Lane(SDK_CALLER, _SUBJECT_MEMORY, calls("sdk", binding, concurrency)),
-        ),
-        prepare=samples_client.prepare,
-        is_quick=is_quick,
-    )
-
-
 def _caller_row(
     name: str,
     title: str,
@@ -134,118 +77,6 @@ def _caller_row(
         is_quick=is_quick,
     )
 
-
-SCENARIOS: Final = (
-    Scenario(
-        "send",
-        (
-            Lane(OURS, _SUBJECT, samples.send_many),
-            Lane(SDK, _SDK, samples.send_many),
-            Lane(BARE_SQLITE, _BARE_SQLITE, samples.send_many),
-            Lane(BARE, _BARE, samples.send_many, is_quick=False),
-            Lane(OURS_MEMORY, _SUBJECT_MEMORY, samples.send_many, is_quick=False),
-            Lane(SDK_SQLITE, _SDK_SQLITE, samples.send_many, is_quick=False),
-        ),
-        is_quick=True,
-    ),
-    # One server in all its languages. The floors are close: many rounds, and nobody in between.
-    Scenario(
-        "languages",
-        (
-            Lane(OURS_MEMORY, _SUBJECT_MEMORY, samples.sends(wire.echo_jsonrpc)),
-            Lane(OURS_REST, _SUBJECT_MEMORY, samples.sends(wire.echo_rest)),
-            Lane(OURS_0_3, _SUBJECT_MEMORY, samples.sends(wire.echo_v0_3)),
-            Lane(OURS_0_3_REST, _SUBJECT_MEMORY, samples.sends(wire.echo_v0_3_rest)),
-            Lane(OURS_0_1, _SUBJECT_MEMORY, samples.sends(wire.echo_v0_1)),
-        ),
-        min_rounds=20,
-    ),
-    Scenario(
-        "grpc",
-        (
-            Lane(OURS_GRPC, _SUBJECT_MEMORY, samples_grpc.send_v1_0),
-            Lane(OURS_0_3_GRPC, _SUBJECT_MEMORY, samples_grpc.send_v0_3),
-            Lane(BARE_GRPC, _BARE_GRPC, samples_grpc.send_v1_0),
-            Lane(SDK_GRPC, _SDK_GRPC, samples_grpc.send_v1_0),
-        ),
-        prepare=samples_grpc.warm,
-    ),
-    Scenario(
-        "send-one",
-        (
-            Lane(OURS_MEMORY, _SUBJECT_MEMORY, samples.send_one),
-            Lane(SDK, _SDK, samples.send_one),
-            Lane(BARE, _BARE, samples.send_one),
-        ),
-    ),
-    Scenario("get", _sides(samples.get), is_quick=True),
-    Scenario(
-        "stream",
-        (
-            *_sides(samples.stream),
-            Lane(OURS_MEMORY, _SUBJECT_MEMORY, samples.stream, is_quick=False),
-        ),
-        is_quick=True,
-    ),
-    Scenario("paced", _sides(samples.paced)),
-    Scenario("fan-out", _sides(samples.fan_out)),
-    Scenario(
-        "chunks",
-        (
-            Lane(OURS, _SUBJECT, samples.chunks),
-            Lane(SDK, _SDK, samples.chunks, is_once=True),
-            Lane(BARE, _BARE, samples.chunks),
-        ),
-        is_quick=True,
-    ),
-    Scenario(
-        "list",
-        (
-            Lane(OURS, _SUBJECT_STORED, samples.list_first),
-            Lane(SDK, _SDK_STORED, samples.list_first),
-        ),
-        prepare=samples.fill,
-        is_quick=True,
-    ),
-    Scenario(
-        "list-status",
-        (
-            Lane(OURS, _SUBJECT_STORED, samples.list_status),
-            Lane(SDK, _SDK_STORED, samples.list_status),
-        ),
-        prepare=samples.fill,
-    ),
-    Scenario(
-        "list-deep",
-        (
-            Lane(OURS, _SUBJECT_STORED, samples.list_deep),
-            Lane(SDK, _SDK_STORED, samples.list_deep),
-        ),
-        prepare=samples.fill,
-        max_rounds=3,
-    ),
-    Scenario(
-        "stored",
-        (
-            Lane(OURS, _SUBJECT_STORED, samples.send_many),
-            Lane(SDK, _SDK_STORED, samples.send_many),
-        ),
-        prepare=samples.fill,
-    ),
-    Scenario("idle", _sides(samples.idle), is_fresh=True, max_rounds=3),
-    Scenario(
-        "start",
-        (
-            *_sides(samples.start_up),
-            Lane(SDK_SQLITE, _SDK_SQLITE, samples.start_up),
-        ),
-        is_fresh=True,
-    ),
-    _callers("client", "JSONRPC", MANY, is_quick=True),
-    _callers("client-one", "JSONRPC", ONE),
-    _callers("client-rest", "HTTP+JSON", MANY),
-    _callers("client-grpc", "GRPC", MANY),
-)
 
 ROWS: Final = (
     Row(
