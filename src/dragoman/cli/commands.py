@@ -77,6 +77,7 @@ GROUPS: Final = {
     "auth": "sign in to agents",
     "catalog": "look at catalogs of agents",
     "config": "look at the settings",
+    "keys": "look after the keys of an agent and of its callers",
     "transport": "look at the bindings",
 }
 
@@ -103,6 +104,11 @@ COMMANDS: Final = (
     Command("task push-config listen", "dragoman.cli.push_listen:LISTEN", "receive notifications"),
     Command("config show", "dragoman.cli.config:SHOW", "show all settings and their sources"),
     Command("conformance", "dragoman.cli.conformance:CONFORMANCE", "check a live agent"),
+    Command("keys create", "dragoman.cli.keys:CREATE", "make a key for a caller"),
+    Command("keys list", "dragoman.cli.keys:LIST", "list the keys of callers"),
+    Command("keys revoke", "dragoman.cli.keys:REVOKE", "make a key worth nothing"),
+    Command("keys create-card-key", "dragoman.cli.keys_sign:CREATE_CARD_KEY", "make a signing key"),
+    Command("keys sign-card", "dragoman.cli.keys_sign:SIGN_CARD", "sign a card that is a file"),
     Command("transport list", "dragoman.cli.transports:LIST", "list the bindings to choose from"),
     Command("skill", "dragoman.cli.skill:SKILL", "print or install the skill for other agents"),
     Command("completion", "dragoman.cli.completion:COMPLETION", "print a script for your shell"),

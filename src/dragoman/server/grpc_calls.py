@@ -8,20 +8,24 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import ssl
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Final, NoReturn, Protocol, TypeAlias
 
+from dragoman.auth.authenticator import Evidence
 from dragoman.bindings.grpc.base import EVENT_ID, STATUS_DETAILS, GrpcDialect
 from dragoman.dialects.base import Dialect
 from dragoman.errors import A2AError, UnavailableError
 from dragoman.model.documents import EventDocument
 from dragoman.model.operations import Operation
-from dragoman.server.headers import gather_headers
+from dragoman.server.door import Visitor
+from dragoman.server.headers import all_headers, gather_headers
 from dragoman.server.nursery import Nursery
-from dragoman.server.peers import Peers
+from dragoman.server.peers import Peer, Peers
+from dragoman.service.principal import NOBODY, Principal
 from dragoman.service.service import EventStream
 
-__all__ = ("Answer", "Calls", "Context", "Performs", "Unary", "UnaryStream")
+__all__ = ("Answer", "Calls", "Context", "Enter", "Performs", "Unary", "UnaryStream")
 
 _logger = logging.getLogger(__name__)
 
@@ -95,9 +99,9 @@ class Performs(Protocol):
         dialect: GrpcDialect,
         operation: Operation,
         params: bytes,
-        metadata: Mapping[bytes, str],
+        visitor: Visitor,
     ) -> Answer:
-        """Perform an operation."""
+        """Perform an operation for a caller who was let in."""
         ...
 
     def explain(self, problem: Exception) -> A2AError:
@@ -105,11 +109,40 @@ class Performs(Protocol):
         ...
 
 
+Enter: TypeAlias = Callable[[Visitor], Awaitable[Principal]]
+"""Tells who calls; raises for a caller who is not let in."""
+
+
+class RpcVisitor:
+    """A call at the door."""
+
+    root_path = ""
+
+    def __init__(self, peer: Peer, metadata: Iterable[tuple[bytes, bytes]]) -> None:
+        self._peer = peer
+        self._metadata = tuple(metadata)
+        self.peer = peer.address
+        self.headers: Mapping[bytes, str] = gather_headers(self._metadata)
+        self.scheme = "https" if peer.is_secure else "http"
+        self.server = peer.server
+        self.principal: Principal = NOBODY
+        self.allowance: tuple[tuple[bytes, bytes], ...] = ()
+
+    def evidence(self) -> Evidence:
+        """Return what the call shows of its caller."""
+        certificate = self._peer.certificate
+        return Evidence(
+            headers=all_headers(self._metadata),
+            peer=self.peer,
+            certificate=ssl.PEM_cert_to_DER_cert(certificate) if certificate else None,
+        )
+
+
 class Calls:
     """Answers the rpcs of A2A's services.
 
     Args:
-        admit: raises for a caller (address, headers) who has no business here.
+        enter: tells who calls.
         statuses: gRPC's own status objects by their number.
         gone: what gRPC raises when it cannot send, because nobody is there any more.
     """
@@ -118,7 +151,7 @@ class Calls:
         self,
         performs: Performs,
         *,
-        admit: Callable[[str | None, Mapping[bytes, str]], None],
+        enter: Enter,
         peers: Peers,
         nursery: Nursery,
         stall_seconds: float,
@@ -126,7 +159,7 @@ class Calls:
         gone: type[Exception],
     ) -> None:
         self._performs = performs
-        self._admit = admit
+        self._enter = enter
         self._peers = peers
         self._nursery = nursery
         self._stall_seconds = stall_seconds
@@ -179,9 +212,9 @@ class Calls:
         peer = self._peers.find(name, certificate)
         if peer is None:
             raise UnavailableError("The connection is gone")
-        metadata = gather_headers(_as_headers(context.invocation_metadata()))
-        self._admit(peer.address, metadata)
-        work = self._performs.serve_rpc(dialect, operation, params, metadata)
+        visitor = RpcVisitor(peer, _as_headers(context.invocation_metadata()))
+        visitor.principal = await self._enter(visitor)
+        work = self._performs.serve_rpc(dialect, operation, params, visitor)
         outcome: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self._nursery.spawn(_carry_out(work, outcome), name=f"gRPC {operation.name}")
         try:

@@ -11,7 +11,7 @@ import importlib
 import logging
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,7 +20,7 @@ from msgspec import Struct
 from dragoman.bindings.grpc.base import GrpcDialect
 from dragoman.errors import UsageError
 from dragoman.model.operations import STREAMING
-from dragoman.server.grpc_calls import Calls, Performs
+from dragoman.server.grpc_calls import Calls, Enter, Performs
 from dragoman.server.nursery import Nursery
 from dragoman.server.peers import Peers, peer_of
 from dragoman.server.relay import CLOSE_SECONDS, Near
@@ -70,7 +70,7 @@ class GrpcServer:
 
     Args:
         services: gives what is to be served; asked when the server starts.
-        admit: raises for a caller (address, headers) who has no business here.
+        enter: tells who calls; raises for a caller who is not let in.
         is_ready: tells whether requests can be answered.
     """
 
@@ -80,13 +80,13 @@ class GrpcServer:
         limits: GrpcLimits,
         *,
         services: Callable[[], Services],
-        admit: Callable[[str | None, Mapping[bytes, str]], None],
+        enter: Enter,
         is_ready: Callable[[], bool],
     ) -> None:
         self._performs = performs
         self._limits = limits
         self._services = services
-        self._admit = admit
+        self._enter = enter
         self._is_ready = is_ready
         self._peers = Peers()
         self._nursery = Nursery()
@@ -197,7 +197,7 @@ class GrpcServer:
         services = self._services()
         calls = Calls(
             self._performs,
-            admit=self._admit,
+            enter=self._enter,
             peers=self._peers,
             nursery=self._nursery,
             stall_seconds=self._limits.stall_seconds,

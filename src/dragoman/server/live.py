@@ -28,6 +28,7 @@ from dragoman.model.messages import Message
 from dragoman.model.tasks import TaskState
 from dragoman.server.hub import Channel
 from dragoman.server.slots import Seat
+from dragoman.service.principal import NOBODY, Principal
 from dragoman.stores.base import JournalEntry, NewTask, Scope, SendRecord, TaskStore, TaskWrite
 from dragoman.stores.segments import number_events
 
@@ -48,6 +49,8 @@ class Errand(Struct, frozen=True, kw_only=True, gc=False):
     metadata: JsonObject = {}
     extensions: tuple[str, ...] = ()
     accepted_output_modes: tuple[str, ...] = ()
+    principal: Principal = NOBODY
+    """Who sent it. Of a message that waited in the store over a restart nobody knows any more."""
 
 
 class QueuedErrand:

@@ -30,6 +30,7 @@ from dragoman.server.nursery import Nursery
 from dragoman.server.recovery import fold_of, standing_of
 from dragoman.server.slots import Seat, Slots
 from dragoman.server.turns import STORE_POLL_SECONDS, Turns
+from dragoman.service.principal import ANONYMOUS
 from dragoman.service.worker import Failed, Plan, Worker
 from dragoman.stores.base import NewTask, Scope, SendRecord, StoredTask, TaskStore
 
@@ -51,6 +52,7 @@ class Limits(Struct, frozen=True, kw_only=True):
 
     running_turns: int = 1000
     waiting_turns: int = 10_000
+    turns_per_owner: int = 5000
     cancel_grace_seconds: float = 10.0
 
 
@@ -72,7 +74,7 @@ class Runner:
         self._clock = clock
         self._hub = hub
         self._limits = limits
-        self._slots = Slots(limits.running_turns, limits.waiting_turns)
+        self._slots = Slots(limits.running_turns, limits.waiting_turns, limits.turns_per_owner)
         self._turns = Turns(worker, self._slots, clock)
         self._nursery = Nursery()
         self._live: dict[str, LiveTask] = {}
@@ -96,19 +98,22 @@ class Runner:
         """Return the id of the live task that a client of this scope calls by an id of its own."""
         return self._aliases.get((scope, alias))
 
-    def check(self) -> None:
-        """Raise UnavailableError when no new work can be taken on."""
+    def check(self, owner: str = ANONYMOUS) -> None:
+        """Raise UnavailableError when no new work can be taken on, or none of this owner.
+
+        For the latter it is RateLimitedError.
+        """
         if self._is_draining:
             raise UnavailableError(_STOPPING)
         if not self._store.is_available:
             raise UnavailableError(_NO_STORE)
-        self._slots.check()
+        self._slots.check(owner)
 
     def begin(
         self, task_id: str, record: NewTask, errand: Errand, send: SendRecord | None
     ) -> LiveTask:
         """Create a task and start its first turn."""
-        self.check()
+        self.check(record.scope.owner)
         live = LiveTask(
             watcher=self,
             store=self._store,
@@ -123,7 +128,7 @@ class Runner:
         self._live[task_id] = live
         if record.alias:
             self._aliases[record.scope, record.alias] = task_id
-        live.seat = seat = Seat(self._slots)
+        live.seat = seat = Seat(self._slots, record.scope.owner)
         seat.claim()
         # Spawned before the first write is scheduled: a turn that ends in its first pass is one
         # write.
@@ -191,11 +196,13 @@ class Runner:
         live.execute(Finish(TaskState.FAILED, self._turns.status_message(live, reason)))
         await live.durable()
 
-    async def answer(self, plan: Plan, request: SendMessageRequest, context_id: str) -> Message:
+    async def answer(
+        self, plan: Plan, request: SendMessageRequest, context_id: str, owner: str = ANONYMOUS
+    ) -> Message:
         """Have a message answered directly, without a task, in a slot like any turn."""
-        self.check()
+        self.check(owner)
         answered: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
-        seat = Seat(self._slots)
+        seat = Seat(self._slots, owner)
         seat.claim()
         self._spawn_errand(
             self._turns.answer(plan, request, context_id, answered, seat),

@@ -14,6 +14,7 @@ from dragoman.model.messages import Message
 from dragoman.model.tasks import Artifact
 from dragoman.server.live import Errand, LiveTask
 from dragoman.server.slots import Seat
+from dragoman.service.principal import Principal
 
 __all__ = ("LiveTurn",)
 
@@ -51,6 +52,11 @@ class LiveTurn:
     def owner(self) -> str:
         """Who owns it."""
         return self._live.scope.owner
+
+    @property
+    def principal(self) -> Principal:
+        """Who sent the message this turn answers."""
+        return self._errand.principal
 
     @property
     def skill_id(self) -> str:

@@ -17,10 +17,12 @@ from dragoman.dialects.base import Dialect
 from dragoman.errors import A2AError, InternalError, TaskNotFoundError, spelling_of
 from dragoman.model.documents import EventDocument
 from dragoman.model.operations import Operation
+from dragoman.server.door import Visitor
 from dragoman.server.exchange import Receive, Scope, Send
 from dragoman.server.grpc_server import GrpcLimits, GrpcServer, Services
 from dragoman.server.one_port import Server, speaking_both
 from dragoman.server.tls import Tls
+from dragoman.service.principal import Principal
 from dragoman.service.service import EventStream
 
 __all__ = (
@@ -112,6 +114,7 @@ class FakePerforms:
     """Answers as the request says, and remembers who asked what."""
 
     def __init__(self) -> None:
+        self.principals: list[Principal] = []
         self.asked: list[tuple[bytes, Mapping[bytes, str]]] = []
         self.explained: list[Exception] = []
         self.told = asyncio.Event()
@@ -126,10 +129,11 @@ class FakePerforms:
         dialect: GrpcDialect,
         operation: Operation,
         params: bytes,
-        metadata: Mapping[bytes, str],
+        visitor: Visitor,
     ) -> Answered:
         del dialect, operation
-        self.asked.append((params, metadata))
+        self.asked.append((params, visitor.headers))
+        self.principals.append(visitor.principal)
         self.called.set()
         if self.hold is not None:
             await self.hold.wait()
@@ -145,9 +149,10 @@ class FakePerforms:
         self.told.set()
         return problem if isinstance(problem, A2AError) else InternalError("Internal error")
 
-    def admit(self, peer: str | None, headers: Mapping[bytes, str]) -> None:
-        del headers
-        self.admitted.append(peer)
+    async def enter(self, visitor: Visitor) -> Principal:
+        """Let everybody in, by their address."""
+        self.admitted.append(visitor.peer)
+        return Principal(owner=visitor.peer or "local")
 
 
 def new_server(
@@ -165,7 +170,7 @@ def new_server(
         performs,
         limits,
         services=lambda: Services(dialects=(dialect,)),
-        admit=performs.admit,
+        enter=performs.enter,
         is_ready=is_ready,
     )
 

@@ -1,18 +1,21 @@
 """Calls as gRPC would make them, with a context in the hands of the test."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import NoReturn
 
 import pytest
 
+from dragoman.auth.authenticator import Evidence
 from dragoman.bindings.grpc.base import STATUS_DETAILS
 from dragoman.errors import PermissionDeniedError
 from dragoman.model.documents import EventDocument
 from dragoman.model.operations import Operation
-from dragoman.server.grpc_calls import MAX_STATUS_BYTES, Calls, Metadata
+from dragoman.server.door import Visitor
+from dragoman.server.grpc_calls import MAX_STATUS_BYTES, Calls, Enter, Metadata
 from dragoman.server.nursery import Nursery
 from dragoman.server.peers import Peer, Peers
+from dragoman.service.principal import Principal
 from tests.unit.server.grpc_fakes import Answered, FakePerforms, ScriptedEvents, dialect
 
 GONE_PEER = "unix:/gone"
@@ -72,13 +75,13 @@ def calls(
     performs: FakePerforms,
     *,
     nursery: Nursery | None = None,
-    admit: Callable[[str | None, Mapping[bytes, str]], None] | None = None,
+    enter: Enter | None = None,
     peers: Peers | None = None,
     stall_seconds: float = 60.0,
 ) -> Calls:
     return Calls(
         performs,
-        admit=admit or performs.admit,
+        enter=enter or performs.enter,
         peers=peers or Peers(),
         nursery=nursery or Nursery(),
         stall_seconds=stall_seconds,
@@ -119,6 +122,7 @@ async def test_a_call_is_performed_with_what_its_metadata_says() -> None:
     expected = {b"a2a-version": "1.0", b"a2a-extensions": "urn:a,urn:b", b"last-event-id": "7"}
     assert performs.asked == [(b"hi", expected)]
     assert performs.admitted == ["192.0.2.1"]
+    assert performs.principals == [Principal(owner="192.0.2.1")]
     assert context.initial is None
 
 
@@ -145,10 +149,10 @@ async def test_a_problem_becomes_a_status_with_details(
 
 
 async def test_a_status_too_long_for_clients_is_cut() -> None:
-    def refuse(peer: str | None, headers: Mapping[bytes, str]) -> None:
+    async def refuse(visitor: Visitor) -> Principal:
         raise PermissionDeniedError("x" * MAX_STATUS_BYTES)
 
-    handle = calls(FakePerforms(), admit=refuse).unary(dialect, Operation.SEND_MESSAGE)
+    handle = calls(FakePerforms(), enter=refuse).unary(dialect, Operation.SEND_MESSAGE)
     with pytest.raises(AbortedError) as told:
         await handle(b"", FakeContext())
     assert told.value.details == "x" * (MAX_STATUS_BYTES // 4)
@@ -156,11 +160,11 @@ async def test_a_status_too_long_for_clients_is_cut() -> None:
 
 
 async def test_who_is_not_admitted_reaches_nobody() -> None:
-    def refuse(peer: str | None, headers: Mapping[bytes, str]) -> None:
+    async def refuse(visitor: Visitor) -> Principal:
         raise PermissionDeniedError
 
     performs = FakePerforms()
-    handle = calls(performs, admit=refuse).unary(dialect, Operation.SEND_MESSAGE)
+    handle = calls(performs, enter=refuse).unary(dialect, Operation.SEND_MESSAGE)
     with pytest.raises(AbortedError) as told:
         await handle(b"", FakeContext())
     assert told.value.code == 7
@@ -329,3 +333,19 @@ async def test_a_reader_that_is_gone_is_left_alone() -> None:
         await stream(performs, context)
     assert shown.closed.is_set()
     assert performs.explained == []
+
+
+async def test_a_call_shows_all_that_may_tell_who_calls() -> None:
+    seen: list[Evidence] = []
+
+    async def look(visitor: Visitor) -> Principal:
+        seen.append(visitor.evidence())
+        return Principal(owner="ada")
+
+    performs, peers = FakePerforms(), Peers()
+    pem = "-----BEGIN CERTIFICATE-----\nZGVy\n-----END CERTIFICATE-----\n"
+    peers.add("/relay/1", Peer("198.51.100.7", pem))
+    handle = calls(performs, enter=look, peers=peers).unary(dialect, Operation.SEND_MESSAGE)
+    await handle(b"", FakeContext(("x-api-key", "k"), peer="unix:/relay/1"))
+    assert seen == [Evidence(headers={b"x-api-key": "k"}, peer="198.51.100.7", certificate=b"der")]
+    assert performs.principals == [Principal(owner="ada")]

@@ -8,6 +8,7 @@ from dragoman.errors import (
     A2AError,
     ExtendedAgentCardNotConfiguredError,
     InvalidParamsError,
+    PermissionDeniedError,
     PushNotificationNotSupportedError,
     StoreUnavailableError,
     TaskNotCancelableError,
@@ -25,6 +26,7 @@ from dragoman.model.operations import (
     GetTaskRequest,
     ListTaskPushNotificationConfigsRequest,
     ListTasksRequest,
+    Operation,
     SendMessageConfiguration,
     SendMessageRequest,
     SubscribeToTaskRequest,
@@ -33,9 +35,11 @@ from dragoman.model.parts import Part
 from dragoman.model.push import TaskPushNotificationConfig
 from dragoman.model.tasks import Artifact, Task, TaskState
 from dragoman.model.timestamps import format_timestamp
+from dragoman.server.access import Access, AccessRequest
 from dragoman.server.config import Settings
 from dragoman.server.local import LocalService
 from dragoman.server.runtime import Runtime
+from dragoman.service.principal import Principal
 from dragoman.service.service import A2AService, Call, EventStream
 from dragoman.service.worker import Completed, Outcome, Turn
 from dragoman.stores.base import Done, TaskWrite
@@ -44,7 +48,7 @@ from dragoman.testing.clock import FakeClock
 from tests.unit.server.fakes import SCOPE, ScriptedWorker, agent_message
 
 CALL = Call()
-STRANGER = Call(owner="somebody else")
+STRANGER = Call(principal=Principal(owner="somebody else"))
 
 
 class Store(MemoryTaskStore):
@@ -567,3 +571,86 @@ async def test_every_operation_there_is_is_answered() -> None:
         for waiting, refusal in refusals(agency.service):
             with pytest.raises(refusal):
                 await waiting
+
+
+# --- what the policy says -----------------------------------------------------------------------
+
+
+class Ruled(Agency):
+    """A service whose policy allows what it is told to."""
+
+    def __init__(self, worker: ScriptedWorker) -> None:
+        super().__init__(worker, Store(), wait_seconds=60)
+        self.asked: list[tuple[str, str]] = []
+        self.forbidden: set[Operation] = set()
+        settings = Settings(shutdown_grace_seconds=0, cancel_grace_seconds=0)
+        self.runtime = Runtime(
+            worker, settings, clock=self.clock, store=self.store, access=Access(self.allows)
+        )
+
+    def allows(self, request: AccessRequest) -> bool:
+        self.asked.append((request.operation.value, request.skill_id))
+        return request.operation not in self.forbidden
+
+
+@asynccontextmanager
+async def ruled(run: Callable[[Turn], Awaitable[Outcome]]) -> AsyncGenerator[Ruled]:
+    agency = Ruled(ScriptedWorker(run))
+    await agency.open()
+    try:
+        yield agency
+    finally:
+        await agency.runtime.stop()
+
+
+async def test_the_policy_is_asked_about_every_operation_and_the_skill_of_its_task() -> None:
+    async with ruled(ask) as agency:
+        task = await agency.send(send())
+        await agency.service.get_task(GetTaskRequest(id=task.id), CALL)
+        await agency.service.list_tasks(ListTasksRequest(), CALL)
+        stream = await agency.service.subscribe_to_task(SubscribeToTaskRequest(id=task.id), CALL)
+        await stream.aclose()
+        await agency.service.cancel_task(CancelTaskRequest(id=task.id), CALL)
+        stream = await agency.service.send_streaming_message(send(message_id="m-2"), CALL)
+        await stream.aclose()
+    assert agency.asked == [
+        ("SendMessage", "echo"),
+        ("GetTask", "echo"),
+        ("ListTasks", ""),
+        ("SubscribeToTask", "echo"),
+        ("CancelTask", "echo"),
+        ("SendStreamingMessage", "echo"),
+    ]
+
+
+@pytest.mark.requirement("R-13.1-2")
+async def test_what_the_policy_forbids_is_not_done() -> None:
+    async with ruled(ask) as agency:
+        task = await agency.send(send())
+        agency.forbidden = set(Operation)
+        service = agency.service
+        for call in (
+            service.get_task(GetTaskRequest(id=task.id), CALL),
+            service.list_tasks(ListTasksRequest(), CALL),
+            service.subscribe_to_task(SubscribeToTaskRequest(id=task.id), CALL),
+            service.cancel_task(CancelTaskRequest(id=task.id), CALL),
+            service.send_message(send("Rome", message_id="m-2", task_id=task.id), CALL),
+            service.send_streaming_message(send(message_id="m-3"), CALL),
+        ):
+            with pytest.raises(PermissionDeniedError):
+                await call
+        agency.forbidden = set()
+        assert (await agency.service.list_tasks(ListTasksRequest(), CALL)).total_size == 1
+        kept = (await agency.service.get_task(GetTaskRequest(id=task.id), CALL)).task()
+        assert kept.status.state is TaskState.INPUT_REQUIRED
+
+
+async def test_the_policy_is_not_asked_about_what_is_not_the_callers() -> None:
+    async with ruled(ask) as agency:
+        task = await agency.send(send())
+        agency.asked.clear()
+        with pytest.raises(TaskNotFoundError):
+            await agency.service.get_task(GetTaskRequest(id=task.id), STRANGER)
+        with pytest.raises(TaskNotFoundError):
+            await agency.service.send_message(send(message_id="m-2", task_id=task.id), STRANGER)
+        assert agency.asked == []
