@@ -44,9 +44,10 @@ class AgentProcess:
         self._process: subprocess.Popen[str] | None = None
         self.output: list[str] = []
 
-    def start(self) -> None:
-        """Start it and wait until it says that it serves."""
+    def start(self, **variables: str) -> None:
+        """Start it, with these variables in its environment; wait until it says that it serves."""
         environment = {k: v for k, v in os.environ.items() if not k.startswith("DRAGOMAN_")}
+        environment |= variables
         self._process = subprocess.Popen(
             self._command,
             stdout=subprocess.PIPE,
@@ -62,6 +63,11 @@ class AgentProcess:
                 return
         self.kill()
         raise AssertionError("the agent did not start:\n" + "".join(self.output))
+
+    def wait(self) -> None:
+        """Wait until it has ended by itself."""
+        assert self._process is not None
+        self._process.wait()
 
     def kill(self) -> None:
         """End it at once, as a crash would (SIGKILL), unless it has ended already."""

@@ -4,7 +4,7 @@ DragomanError
 ├── A2AError                    told to a peer, in the spelling of its binding
 │   ├── TaskNotFoundError · TaskNotCancelableError · PushNotificationNotSupportedError
 │   ├── UnsupportedOperationError (StreamingNotSupportedError · TaskEndedError)
-│   ├── ContentTypeNotSupportedError · InvalidAgentResponseError
+│   ├── ContentTypeNotSupportedError · InvalidAgentResponseError (DivergedError)
 │   ├── ExtendedAgentCardNotConfiguredError · ExtensionSupportRequiredError
 │   ├── VersionNotSupportedError
 │   ├── JSONParseError · InvalidRequestError · InvalidParamsError (UnknownTenantError)
@@ -15,6 +15,7 @@ DragomanError
 ├── StoreError                  the log could not do what was asked
 │   ├── ConflictError           somebody else owns this task now; that append alone failed
 │   └── StoreUnavailableError   the engine below failed; nothing of the batch is known to be stored
+├── NoAnswerError               what was asked for did not come in time; raised in the agent's code
 └── UsageError                  the program or its configuration is wrong; no peer is involved
 
 An ``A2AError`` carries values and builds its own message. What it says reaches the peer, so it
@@ -34,6 +35,7 @@ __all__ = (
     "A2AError",
     "ConflictError",
     "ContentTypeNotSupportedError",
+    "DivergedError",
     "DragomanError",
     "ExtendedAgentCardNotConfiguredError",
     "ExtensionSupportRequiredError",
@@ -45,6 +47,7 @@ __all__ = (
     "JSONParseError",
     "MethodNotAllowedError",
     "MethodNotFoundError",
+    "NoAnswerError",
     "PayloadTooLargeError",
     "PermissionDeniedError",
     "PushNotificationNotSupportedError",
@@ -172,6 +175,17 @@ class InvalidAgentResponseError(A2AError):
     """The agent's own code produced something the protocol does not allow."""
 
     standard_message = "Invalid agent response"
+
+
+class DivergedError(InvalidAgentResponseError):
+    """Code that runs again has made another durable call than the one that was recorded."""
+
+    def __init__(self, recorded: str, made: str) -> None:
+        """Name both."""
+        super().__init__(
+            f"The agent's code took another course than before: {recorded} was recorded here, "
+            f"and now it made {made}"
+        )
 
 
 class ExtendedAgentCardNotConfiguredError(A2AError):
@@ -350,6 +364,10 @@ class ConflictError(StoreError):
 
 class StoreUnavailableError(StoreError):
     """The storage engine failed (disk full, database gone)."""
+
+
+class NoAnswerError(DragomanError, TimeoutError):
+    """What the agent asked for did not come in time."""
 
 
 class UsageError(DragomanError):

@@ -83,6 +83,8 @@ def options_of(command: str, title: str = "options") -> Callable[[Cli], str]:
         ("task-list-options", options_of("task list")),
         ("task-download-options", options_of("task download")),
         ("task-push-config-create-options", options_of("task push-config create")),
+        ("task-inspect-options", options_of("task inspect")),
+        ("db-check-options", options_of("db check")),
         ("conformance-options", options_of("conformance")),
         ("task-push-config-listen-options", options_of("task push-config listen")),
         ("auth-login-options", options_of("auth login")),

@@ -45,6 +45,7 @@ __all__ = (
     "message",
     "move",
     "page_of",
+    "plan",
     "remember",
     "send",
     "snapshot",
@@ -232,4 +233,24 @@ def with_journal(seq: int, *numbers: int) -> TaskWrite:
         entries=(event(str(seq + 1)),),
         events=1,
         journal=tuple(journal_entry(n) for n in numbers),
+    )
+
+
+def plan(
+    seq: int,
+    task_id: str = "t1",
+    *,
+    epoch: int = 1,
+    wake_at_ms: int | None = None,
+    attempts: int | None = None,
+) -> TaskWrite:
+    """A write that says nothing but when to wake a task, or how often it was run again."""
+    return TaskWrite(
+        task_id=task_id,
+        epoch=epoch,
+        expected_seq=seq,
+        entries=(),
+        events=0,
+        wake_at_ms=wake_at_ms,
+        attempts=attempts,
     )

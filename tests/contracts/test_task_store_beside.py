@@ -5,8 +5,9 @@ import asyncio
 import pytest
 
 from dragoman.errors import ConflictError, StoreError
-from dragoman.model.tasks import TERMINAL, TaskState
+from dragoman.model.tasks import TaskState
 from dragoman.stores.base import (
+    WHOLE_INBOX,
     InboxItem,
     Scope,
     SendKey,
@@ -22,6 +23,7 @@ from tests.contracts.storing import (
     journal_entry,
     load,
     move,
+    plan,
     remember,
     send,
     with_journal,
@@ -87,6 +89,21 @@ async def test_an_inbox_message_for_an_unknown_task_is_refused_with_its_send(
     assert await store.find_send(send("m2").key, 0) is None
 
 
+async def test_the_whole_inbox_can_be_taken_up(store: TaskStore) -> None:
+    await write(store, creation())
+    for body in (b"a", b"b"):
+        await store.put_inbox("t1", body, None)
+    await write(store, move(1, WORKING, inbox_taken=WHOLE_INBOX))
+    assert (await load(store)).inbox == ()
+
+
+async def test_a_message_that_comes_after_the_end_leaves_only_its_send(store: TaskStore) -> None:
+    await write(store, creation(), move(1, TaskState.CANCELED))
+    await store.put_inbox("t1", b"late", send("m2"))
+    assert (await load(store)).inbox == ()
+    assert await store.find_send(send("m2").key, 0) == send("m2")
+
+
 async def test_taking_over_fences_the_old_lease(store: TaskStore) -> None:
     await write(store, creation())
     assert await store.take_over("t1", 1) == 2
@@ -146,17 +163,41 @@ async def test_a_refused_creation_leaves_its_name_alone(store: TaskStore) -> Non
     assert await store.find_alias(ALICE, "other") is None
 
 
-async def test_unfinished_tasks_of_every_owner_are_listed_by_id(store: TaskStore) -> None:
+async def test_tasks_at_work_of_every_owner_are_listed_by_id(store: TaskStore) -> None:
     for number, state in enumerate(TaskState):
         scope = ALICE if number % 2 else BOB
         await write(store, creation(f"t{number}", scope=scope, state=state))
-    await write(store, chunk(1, task_id="t1"))
-    expected = [f"t{n}" for n, state in enumerate(TaskState) if state not in TERMINAL]
-    tasks = await store.unfinished(after_id="", limit=100)
+    await write(store, creation("t8"), chunk(1, task_id="t8"), creation("t9"))
+    at_work = {TaskState.SUBMITTED, WORKING}
+    expected = [f"t{n}" for n, state in enumerate(TaskState) if state in at_work] + ["t8", "t9"]
+    tasks = await store.at_work(after_id="", limit=100)
     assert [task.id for task in tasks] == expected
-    assert tasks[1] == await load(store, "t1")
-    rest = await store.unfinished(after_id=expected[0], limit=2)
+    assert tasks[2] == await load(store, "t8")
+    rest = await store.at_work(after_id=expected[0], limit=2)
     assert [task.id for task in rest] == expected[1:3]
+
+
+async def test_a_task_that_sleeps_is_due_when_its_time_has_come(store: TaskStore) -> None:
+    for task_id, wake_at_ms in (("t1", 3000), ("t2", 2000), ("t3", 9000)):
+        await write(store, creation(task_id), plan(1, task_id, wake_at_ms=wake_at_ms))
+    assert await store.at_work(after_id="", limit=100) == ()
+    assert [task.id for task in await store.due(now_ms=3000, limit=100)] == ["t2", "t1"]
+    assert [task.id for task in await store.due(now_ms=3000, limit=1)] == ["t2"]
+    await write(store, plan(1, "t2", wake_at_ms=0))
+    assert [task.id for task in await store.due(now_ms=3000, limit=100)] == ["t1"]
+    assert [task.id for task in await store.at_work(after_id="", limit=100)] == ["t2"]
+
+
+async def test_attempts_are_kept_until_a_write_or_a_take_over_says_otherwise(
+    store: TaskStore,
+) -> None:
+    await write(store, creation())
+    await store.take_over("t1", 1, attempts=2)
+    await store.take_over("t1", 2)
+    await write(store, chunk(1, epoch=3))
+    assert (await load(store)).attempts == 2
+    await write(store, plan(2, "t1", epoch=3, attempts=0))
+    assert (await load(store)).attempts == 0
 
 
 # --- sends --------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*/"))
 NAMES = [folder.name for folder in EXAMPLES]
 
 
+@pytest.mark.timeout(120)
 @pytest.mark.parametrize("folder", EXAMPLES, ids=NAMES)
 def test_an_example_does_what_it_promises(folder: Path, tmp_path: Path) -> None:
     environment = {k: v for k, v in os.environ.items() if not k.startswith("DRAGOMAN_")}

@@ -21,11 +21,14 @@ import pytest
 
 from dragoman.dialects.losses import FORMS, LOSSES
 from dragoman.dialects.v1_0.routes import ROUTES
+from dragoman.egress.networks import REFUSED
+from dragoman.egress.urls import RULES as URL_RULES
 from dragoman.engine.states import BEGINNING, MOVES
 from dragoman.errors import SPELLINGS
 from dragoman.model.operations import Operation
 from dragoman.model.tasks import TaskState
 from dragoman.server.config import Settings
+from dragoman.stores.sqlite.checking import RULES
 from tests.interop import peculiarities
 from tests.interop.lines import IMPLEMENTATIONS, LINES
 from tests.interop.peculiarities import Peculiarity
@@ -143,6 +146,10 @@ def table_of_losses() -> str:
     return table(f"| loss | {forms} | what is lost, and what stands in its place |", rows)
 
 
+def table_of_rules() -> str:
+    return table("| rule | |", [f"| `{rule}` | {text} |" for rule, text in RULES.items()])
+
+
 def table_of_servers() -> str:
     rows: list[str] = []
     for peer, implementation in IMPLEMENTATIONS.items():
@@ -199,6 +206,24 @@ def table_of_answers() -> str:
     return table(f"| version | binding | {names} |", list(rows))
 
 
+def table_of_url_rules() -> str:
+    rows: list[str] = []
+    for rule, each in URL_RULES.items():
+        # As they stand in a program: the point of some is that they look like others.
+        example = shorten(ascii(each.examples[0])[1:-1])
+        rows.append(f"| `{rule}` | {each.refuses} | `{example}` | {each.why} |")
+    return table("| rule | refused if | such as | because |", rows)
+
+
+def shorten(text: str) -> str:
+    return text if len(text) <= 60 else f"{text[:40]}…"
+
+
+def table_of_networks() -> str:
+    rows = [f"| `{each.network}` | {each.kind} | {each.what} |" for each in REFUSED]
+    return table("| addresses | kind | what they are |", rows)
+
+
 def table(head: str, rows: list[str]) -> str:
     return "\n".join([head, "|" + "---|" * (head.count("|") - 1), *rows])
 
@@ -212,10 +237,13 @@ def table(head: str, rows: list[str]) -> str:
         ("explanation/versions.md", "losses", table_of_losses),
         ("explanation/versions.md", "servers", table_of_servers),
         ("explanation/versions.md", "peculiarities", table_of_peculiarities),
+        ("explanation/egress.md", "url-rules", table_of_url_rules),
+        ("explanation/egress.md", "networks", table_of_networks),
         ("reference/settings.md", "settings", table_of_settings),
         ("reference/cli.md", "options", table_of_options),
         ("reference/errors.md", "errors", table_of_errors),
         ("reference/http.md", "routes", table_of_routes),
+        ("howto/look-after-the-store.md", "rules", table_of_rules),
     ],
 )
 def test_the_page_says_what_the_code_says(

@@ -1,4 +1,8 @@
-"""The agent that is killed and stopped: it streams, answers, and waits for files to appear."""
+"""The agent that is killed and stopped: it streams, answers, and waits for files to appear.
+
+Most of its tasks fail when the server stops in the midst of them, so that a test finds them at rest
+after the next start. Those that go on have tests of their own (``test_durable_turns``).
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,7 @@ from dragoman import Agent, Context, Reply, SyncContext
 agent = Agent("Durability", "Works until somebody stops it.")
 
 
-@agent.skill
+@agent.skill(on_crash="fail")
 async def echo(text: str) -> str:
     """Give the text back."""
     return text
@@ -24,7 +28,7 @@ async def greet(text: str) -> Reply:
     return Reply(f"Hello, {text}!")
 
 
-@agent.skill
+@agent.skill(on_crash="fail")
 async def chunks(text: str) -> AsyncIterator[str]:
     """Yield as many numbered lines as the text says."""
     for number in range(int(text)):
@@ -34,7 +38,7 @@ async def chunks(text: str) -> AsyncIterator[str]:
             await asyncio.sleep(0.001)
 
 
-@agent.skill
+@agent.skill(on_crash="fail")
 async def hold(text: str, ctx: Context) -> str:
     """Say so, and wait until there is a file of the name given; then tell what it holds."""
     await ctx.say("holding")
@@ -48,7 +52,7 @@ async def hold_reply(text: str) -> Reply:
     return Reply(await content_of(text))
 
 
-@agent.skill
+@agent.skill(on_crash="fail")
 async def lag(text: str, ctx: Context) -> str:
     """Wait like ``hold``, and take a moment to stop when told to."""
     try:
@@ -57,12 +61,18 @@ async def lag(text: str, ctx: Context) -> str:
         await asyncio.sleep(0.05)
 
 
-@agent.skill
+@agent.skill(on_crash="fail")
 def block(text: str, ctx: SyncContext) -> None:
     """Wait like ``hold``, in a thread that nothing can stop."""
     ctx.say("holding")
     while read(text) is None:
         sleep(0.02)
+
+
+@agent.skill
+async def outlast(text: str, ctx: Context) -> str:
+    """Wait like ``hold``, whatever happens to the server meanwhile."""
+    return await hold(text, ctx)
 
 
 async def content_of(name: str) -> str:

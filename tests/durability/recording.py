@@ -48,8 +48,8 @@ class RecordingStore:
     def remember_send(self, record: SendRecord, done: Done) -> None:
         self.inner.remember_send(record, done)
 
-    async def put_inbox(self, task_id: str, message: bytes, send: SendRecord | None) -> int:
-        return await self.inner.put_inbox(task_id, message, send)
+    async def put_inbox(self, task_id: str, body: bytes, send: SendRecord | None) -> int:
+        return await self.inner.put_inbox(task_id, body, send)
 
     async def find_send(self, key: SendKey, since_ms: int) -> SendRecord | None:
         return await self.inner.find_send(key, since_ms)
@@ -74,11 +74,20 @@ class RecordingStore:
     async def list_tasks(self, query: TaskQuery) -> StoredPage:
         return await self.inner.list_tasks(query)
 
-    async def unfinished(self, *, after_id: str, limit: int) -> tuple[StoredTask, ...]:
-        return await self.inner.unfinished(after_id=after_id, limit=limit)
+    async def at_work(self, *, after_id: str, limit: int) -> tuple[StoredTask, ...]:
+        return await self.inner.at_work(after_id=after_id, limit=limit)
 
-    async def take_over(self, task_id: str, epoch: int) -> int:
-        return await self.inner.take_over(task_id, epoch)
+    async def due(self, *, now_ms: int, limit: int) -> tuple[StoredTask, ...]:
+        return await self.inner.due(now_ms=now_ms, limit=limit)
+
+    async def waiting(self, *, before_ms: int, after_id: str, limit: int) -> tuple[StoredTask, ...]:
+        return await self.inner.waiting(before_ms=before_ms, after_id=after_id, limit=limit)
+
+    async def take_over(self, task_id: str, epoch: int, *, attempts: int | None = None) -> int:
+        return await self.inner.take_over(task_id, epoch, attempts=attempts)
 
     async def forget_sends(self, before_ms: int) -> None:
         await self.inner.forget_sends(before_ms)
+
+    async def delete_ended(self, before_ms: int) -> int:
+        return await self.inner.delete_ended(before_ms)

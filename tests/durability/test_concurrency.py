@@ -299,10 +299,10 @@ class SlowInbox(RecordingStore):
         self.has_come = asyncio.Event()
         self.go = asyncio.Event()
 
-    async def put_inbox(self, task_id: str, message: bytes, send: SendRecord | None) -> int:
+    async def put_inbox(self, task_id: str, body: bytes, send: SendRecord | None) -> int:
         self.has_come.set()
         await self.go.wait()
-        return await super().put_inbox(task_id, message, send)
+        return await super().put_inbox(task_id, body, send)
 
 
 @asynccontextmanager

@@ -18,6 +18,7 @@ from typing import Final
 import httpx2
 import pytest
 
+from tests.durability.checking import check_remains, check_store
 from tests.durability.witness import Inquiry, Reading, Witness
 from tests.serving import AgentProcess
 from tests.wire import Frame, Json, Wire, frames, message
@@ -223,18 +224,22 @@ async def test_nothing_that_was_told_is_lost_when_the_server_is_killed(
     seed = os.environ.get("DRAGOMAN_CRASH_SEED") or str(random.getrandbits(32))
     chance = Random(f"{seed} {part}")  # noqa: S311 - to be repeated, not to be secret
     witness = Witness()
-    process = FragileProcess(AGENT, "--store", f"sqlite:///{tmp_path}/tasks.db")
+    database = tmp_path / "tasks.db"
+    process = FragileProcess(AGENT, "--store", f"sqlite:///{database}")
     try:
         with process:
             for _ in range(KILLS_PER_TEST):
                 older = set(witness.tasks)
                 await work_until_killed(process, witness, chance)
+                check_remains(database)
                 if chance.random() < STARTS_IN_VAIN:
                     # Long enough to be in the midst of recovery, or just past it.
                     process.start_in_vain(chance.uniform(0.2, 0.6))
+                    check_remains(database)
                 process.start()
                 async with Wire(process.url) as wire:
                     await compare(wire, witness, older, chance)
+                check_store(database)
     except BaseException as error:
         error.add_note(f"repeat with DRAGOMAN_CRASH_SEED={seed}, part {part}")
         raise

@@ -17,6 +17,8 @@ from tests.wire import Frame, Json, Wire, message
 AGENT: Final = Path(__file__).with_name("agent.py")
 LONG_GRACE: Final = 20.0
 SHORT_GRACE: Final = 0.2
+RESTARTS: Final = 5
+"""More than a task that crashes its server is granted."""
 
 pytestmark = [pytest.mark.crash, pytest.mark.timeout(60)]
 
@@ -34,9 +36,9 @@ def hold(file: Path, skill: str = "hold") -> Json:
     return {"message": message(str(file), metadata={"skillId": skill})}
 
 
-async def begin_hold(wire: Wire, file: Path) -> str:
+async def begin_hold(wire: Wire, file: Path, skill: str = "hold") -> str:
     """Begin such a turn, wait until it runs, and return the id of its task."""
-    async with wire.stream("POST", "/message:stream", hold(file)) as frames:
+    async with wire.stream("POST", "/message:stream", hold(file, skill)) as frames:
         async for frame in frames:
             if is_holding(frame):
                 return frame.result["statusUpdate"]["taskId"]
@@ -181,6 +183,31 @@ async def test_a_turn_longer_than_the_grace_period_is_left_and_fails_at_the_next
     assert task["status"]["state"] == "TASK_STATE_FAILED"
     assert "restarted" in text_of(task["status"]["message"])
     assert again == task
+
+
+async def test_a_turn_that_outlasts_the_stop_goes_on_at_the_next_start(tmp_path: Path) -> None:
+    file = tmp_path / "news"
+    with agent_process(tmp_path, grace_seconds=SHORT_GRACE) as process:
+        async with Wire(process.url) as wire:
+            task_id = await begin_hold(wire, file, "outlast")
+        path = f"/tasks/{task_id}:subscribe"
+        for _ in range(RESTARTS):
+            # Stopping in order is no attempt that has failed: it may be done often.
+            assert await asyncio.to_thread(process.stop) == 0
+            process.start()
+            async with Wire(process.url) as wire:
+                async with wire.stream("GET", path, **{"Last-Event-ID": "1"}) as frames:
+                    seen = [int((await anext(frames)).id) for _ in range(3)]
+                # Said once, however often it was run.
+                assert seen == [1, 2, 3]
+        file.write_text("at last", "utf-8")
+        async with Wire(process.url) as wire:
+            async with wire.stream("GET", path, **{"Last-Event-ID": "3"}) as frames:
+                rest = [frame async for frame in frames]
+            task = (await wire.http.get(f"/tasks/{task_id}")).json()
+    assert [int(frame.id) for frame in rest] == [3, 4, 5]
+    assert rest[-1].state == "TASK_STATE_COMPLETED"
+    assert text_of(task["artifacts"][0]) == "at last"
 
 
 async def test_a_function_that_blocks_its_thread_does_not_keep_the_server_from_stopping(

@@ -24,12 +24,17 @@ from tests.wire import Json, message
 TERMINAL: Final = ("TASK_STATE_COMPLETED", "TASK_STATE_FAILED", "TASK_STATE_CANCELED")
 
 
+MUCH: Final = "lost " * 10_000
+"""More than there is room for."""
+
+
 class Stepper:
     """An agent whose turns take steps when they are told to."""
 
     def __init__(self) -> None:
         self.agent = Agent("Stepper")
         self.steps: asyncio.Queue[str | None] = asyncio.Queue()
+        self.go_on = asyncio.Event()
         self.stopped: list[str] = []
 
         @self.agent.skill
@@ -40,7 +45,7 @@ class Stepper:
         async def greet(text: str) -> Reply:
             return Reply(text)
 
-        @self.agent.skill
+        @self.agent.skill(on_crash="fail")
         async def step(text: str) -> AsyncIterator[str]:
             try:
                 while (item := await self.steps.get()) is not None:
@@ -48,6 +53,12 @@ class Stepper:
             except BaseException:
                 self.stopped.append(text)
                 raise
+
+        @self.agent.skill
+        async def again(text: str) -> AsyncIterator[str]:
+            yield text
+            await self.go_on.wait()
+            yield MUCH
 
         @self.agent.skill
         async def ask(text: str, ctx: Context) -> str:
@@ -243,7 +254,7 @@ async def test_a_turn_that_lost_output_fails_and_says_so(path: Path) -> None:
         stepper.steps.put_nowait("kept")
         kept = await when(hosted, task_id, lambda task: "artifacts" in task)
         with full_disk(path):
-            stepper.steps.put_nowait("lost " * 10_000)
+            stepper.steps.put_nowait(MUCH)
             await readiness(hosted, 503)
         stepper.steps.put_nowait("later")
         task = await in_state(hosted, task_id, *TERMINAL)
@@ -257,7 +268,7 @@ async def test_output_that_may_be_lost_is_shown_to_nobody(path: Path) -> None:
     async with hosting(stepper.agent, SQLiteTaskStore(path)) as hosted:
         task_id = await begin(hosted, "step")
         with full_disk(path):
-            stepper.steps.put_nowait("lost " * 10_000)
+            stepper.steps.put_nowait(MUCH)
             await readiness(hosted, 503)
             async with asyncio.timeout(PATIENCE_SECONDS):
                 response = await hosted.http.get(f"/tasks/{task_id}")
@@ -270,7 +281,7 @@ async def test_a_turn_whose_end_was_lost_fails_and_says_so(path: Path) -> None:
     async with hosting(stepper.agent, SQLiteTaskStore(path)) as hosted:
         task_id = await begin(hosted, "step")
         with full_disk(path):
-            stepper.steps.put_nowait("lost " * 10_000)
+            stepper.steps.put_nowait(MUCH)
             stepper.steps.put_nowait(None)
             await readiness(hosted, 503)
         task = await in_state(hosted, task_id, *TERMINAL)
@@ -290,7 +301,7 @@ async def test_the_caller_who_waited_for_lost_output_gets_the_failed_task_when_i
             task_id = await only_task(hosted)
             await when(hosted, task_id, lambda task: "artifacts" in task)
             with full_disk(path):
-                stepper.steps.put_nowait("lost " * 10_000)
+                stepper.steps.put_nowait(MUCH)
                 assert (await sending).status_code == 503
         stepper.steps.put_nowait("later")
         await in_state(hosted, task_id, *TERMINAL)
@@ -308,7 +319,7 @@ async def test_a_follower_sees_no_event_that_was_lost_and_no_gap(path: Path) -> 
         task_id = await only_task(hosted)
         await when(hosted, task_id, lambda task: "artifacts" in task)
         with full_disk(path):
-            stepper.steps.put_nowait("lost " * 10_000)
+            stepper.steps.put_nowait(MUCH)
             await readiness(hosted, 503)
         stepper.steps.put_nowait("later")
         async with asyncio.timeout(PATIENCE_SECONDS):
@@ -317,6 +328,25 @@ async def test_a_follower_sees_no_event_that_was_lost_and_no_gap(path: Path) -> 
     assert [event.seq for event in events] == list(range(1, len(events) + 1))
     assert not any(b"lost lost" in event.json for event in events)
     assert b"TASK_STATE_FAILED" in events[-1].json
+
+
+async def test_a_turn_that_may_be_run_again_makes_good_what_was_lost(path: Path) -> None:
+    stepper = Stepper()
+    async with hosting(stepper.agent, SQLiteTaskStore(path)) as hosted:
+        service = await hosted.app.runtime.service()
+        stream = await service.send_streaming_message(send_request("hello", "again"), Call())
+        task_id = await only_task(hosted)
+        await when(hosted, task_id, lambda task: "artifacts" in task)
+        with full_disk(path):
+            stepper.go_on.set()
+            await readiness(hosted, 503)
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            events = [event async for batch in stream for event in batch]
+        await stream.aclose()
+        task = (await hosted.http.get(f"/tasks/{task_id}")).json()
+    assert [event.seq for event in events] == list(range(1, len(events) + 1))
+    assert task["status"]["state"] == "TASK_STATE_COMPLETED"
+    assert text_of(task["artifacts"][0]) == "hello" + MUCH
 
 
 async def test_a_task_that_waits_for_input_is_not_harmed(path: Path) -> None:

@@ -151,16 +151,22 @@ async def words(text: str) -> AsyncIterator[str]:
 
 @agent.skill
 async def slow(text: str) -> AsyncIterator[str]:
-    for number in range(1000):
+    for number in range(300):
         await asyncio.sleep(0.01)
         yield f"{number} "
+
+
+agent.skill(id="brittle", on_crash="fail")(slow)
 """
 
 
 @pytest.mark.crash
 @pytest.mark.timeout(60)
+@pytest.mark.parametrize(
+    ("skill", "state"), [("slow", TaskState.COMPLETED), ("brittle", TaskState.FAILED)]
+)
 async def test_a_stream_goes_on_after_the_agent_was_killed_and_started_again(
-    tmp_path: Path,
+    tmp_path: Path, skill: str, state: TaskState
 ) -> None:
     program = tmp_path / "agent.py"
     await asyncio.to_thread(program.write_text, PROGRAM)
@@ -170,7 +176,7 @@ async def test_a_stream_goes_on_after_the_agent_was_killed_and_started_again(
         async with WAYS[0].connect(process.url, retry=WAITING) as agent:
             texts: list[str] = []
             numbers: list[int] = []
-            async for event in (stream := agent.stream("x", skill="slow")):
+            async for event in (stream := agent.stream("x", skill=skill)):
                 numbers.append(event.seq)
                 if event.kind == "artifact":
                     texts.append(event.text)
@@ -179,10 +185,13 @@ async def test_a_stream_goes_on_after_the_agent_was_killed_and_started_again(
                     await asyncio.to_thread(process.start)
     finally:
         await asyncio.to_thread(process.kill)
-    # What was acknowledged is there, what was under way has ended honestly.
+    # What was acknowledged is there; what was under way is continued, or has ended honestly.
     assert texts[:20] == [f"{number} " for number in range(20)]
     assert numbers == list(range(1, len(numbers) + 1))
-    assert stream.reply.state is TaskState.FAILED
+    assert stream.reply.state is state
+    if state is TaskState.COMPLETED:
+        # The artifact was begun anew, so that every chunk is in it once.
+        assert stream.reply.text == "".join(f"{number} " for number in range(300))
 
 
 async def test_whatever_takes_a_service_takes_a_remote_agent(quiet: Served) -> None:

@@ -6,8 +6,11 @@ from dragoman.errors import (
     SPELLINGS,
     A2AError,
     ConflictError,
+    DivergedError,
     FieldViolation,
+    InvalidAgentResponseError,
     InvalidParamsError,
+    NoAnswerError,
     PermissionDeniedError,
     StreamingNotSupportedError,
     TaskEndedError,
@@ -92,8 +95,9 @@ def test_the_table_is_section_6_of_the_reference() -> None:
 def test_every_error_a_peer_can_see_is_in_the_table_and_has_a_message() -> None:
     public = [getattr(errors, name) for name in errors.__all__]
     kinds = {kind for kind in public if isinstance(kind, type) and issubclass(kind, A2AError)}
-    # Only 0.1 tells the first two from what they are kinds of; the last is for our own log.
-    kinds -= {StreamingNotSupportedError, TaskEndedError, UnknownTenantError}
+    # Only 0.1 tells the first two from what they are kinds of, and no version the third. The last
+    # is for our own log.
+    kinds -= {StreamingNotSupportedError, TaskEndedError, DivergedError, UnknownTenantError}
     assert kinds - {A2AError} == set(SPELLINGS)
     messages = {kind.standard_message for kind in kinds}
     assert len(messages) == len(kinds)
@@ -124,6 +128,17 @@ def test_errors_carry_values_and_build_their_own_message() -> None:
     assert UnavailableError().retry_after_seconds == 1.0
     version = VersionNotSupportedError("2.0", ("1.0", "0.3"))
     assert version.metadata == {"requestedVersion": "2.0", "supportedVersions": "1.0,0.3"}
+
+
+def test_a_call_out_of_place_is_an_invalid_response_of_the_agent() -> None:
+    diverged = DivergedError("step 'pay'", "now")
+    assert spelling_of(diverged) == SPELLINGS[InvalidAgentResponseError]
+    assert "step 'pay' was recorded here" in str(diverged)
+
+
+def test_who_waits_in_vain_may_catch_a_timeout() -> None:
+    assert issubclass(NoAnswerError, TimeoutError)
+    assert not issubclass(NoAnswerError, A2AError)
 
 
 def test_a_lost_append_names_its_task() -> None:

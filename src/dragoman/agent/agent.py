@@ -10,7 +10,7 @@ import inspect
 import logging
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, TypeVar, overload
+from typing import TYPE_CHECKING, Final, Literal, TypeVar, overload
 
 from dragoman.agent.context import Context
 from dragoman.agent.modes import TEXT
@@ -183,6 +183,8 @@ class Agent:
         scopes: Sequence[str] = (),
         hidden: bool = False,
         on_cancel: CancelHook | None = None,
+        on_crash: Literal["resume", "fail"] = "resume",
+        timeout: float | None = None,
     ) -> Callable[[Function], Function]: ...
 
     def skill(
@@ -200,6 +202,8 @@ class Agent:
         scopes: Sequence[str] = (),
         hidden: bool = False,
         on_cancel: CancelHook | None = None,
+        on_crash: Literal["resume", "fail"] = "resume",
+        timeout: float | None = None,
     ) -> Function | Callable[[Function], Function]:
         """Make a function a skill; use it bare or with options. The function itself is unchanged.
 
@@ -214,11 +218,18 @@ class Agent:
             hidden: keep it from the public card; who names it without the scopes is told what is
                 told of a skill that does not exist.
             on_cancel: called after a task of this skill was canceled.
+            on_crash: what becomes of a task that was under way when the server stopped: the
+                function is run again from the top, with the results it had recorded, or the task
+                fails.
+            timeout: how many seconds the function may work on one message; time it waits for an
+                answer or sleeps does not count. Then the task fails.
 
         Raises:
             UsageError: the id is taken, a parameter cannot be supplied from a message, or the
                 scopes are a text and not a list.
         """
+        if on_crash not in ("resume", "fail"):
+            raise UsageError(f'on_crash must be "resume" or "fail", not {on_crash!r}')
 
         def add(function: Function) -> Function:
             skill_id = id or _name_of(function)
@@ -240,6 +251,8 @@ class Agent:
                     on_cancel=on_cancel,
                     scopes=_checked_scopes(scopes, skill_id),
                     is_hidden=hidden,
+                    resumes=on_crash == "resume",
+                    timeout=timeout,
                 )
             )
             return function
@@ -323,6 +336,16 @@ class Agent:
     async def run(self, turn: Turn) -> Outcome:
         """Run one turn. Whatever the author's code raises, except Rejected, comes through."""
         return await self._skill(turn.skill_id).run(turn)
+
+    def resumes(self, skill_id: str) -> bool:
+        """Tell whether a turn that was cut off is run again; a skill that is gone fails by that."""
+        skill = self._skills.get(skill_id)
+        return skill is None or skill.resumes
+
+    def time_limit(self, skill_id: str) -> float | None:
+        """Return how long a turn may work; None if the author has not said."""
+        skill = self._skills.get(skill_id)
+        return None if skill is None else skill.timeout
 
     async def canceled(self, turn: Turn) -> None:
         """Call the cleanup hooks, the skill's own first; one that fails is logged."""

@@ -6,16 +6,20 @@ thin: the Turn behind them decides what is queued, stored and shown.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol, TypeVar, overload
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, TypeVar, overload
 
 from dragoman.agent.forms import form_part, read_answer
 from dragoman.agent.results import Reply, parts_of, turn_message
-from dragoman.errors import InvalidParamsError, UsageError
+from dragoman.agent.steps import take_step
+from dragoman.errors import InvalidParamsError, NoAnswerError, UsageError
 from dragoman.model.parts import Part
 from dragoman.model.tasks import Artifact
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator
 
     from dragoman.model.base import JsonObject
     from dragoman.model.messages import Message
@@ -26,6 +30,14 @@ __all__ = ("Calls", "Context", "SyncContext")
 
 T = TypeVar("T")
 Asked = TypeVar("Asked")
+Default = TypeVar("Default")
+
+Seconds: TypeAlias = float | timedelta | None
+
+ASK_TRIES: Final = 5
+"""Answers that do not fit before the task fails: a person may err, a broken client errs forever."""
+
+_NO_DEFAULT: Final = object()
 
 
 class _View:
@@ -94,9 +106,19 @@ class _View:
 
 
 class Context(_View):
-    """A task, for a skill that is a coroutine or an async generator."""
+    """A task, for a skill that is a coroutine or an async generator.
 
-    __slots__ = ()
+    Its durable calls (``ask``, ``step``, ``sleep``, ...) are made one after the other, because
+    their results are told apart by their order. UsageError is raised for one that is made while
+    another is under way.
+    """
+
+    __slots__ = ("_under_way",)
+
+    def __init__(self, turn: Turn) -> None:
+        """Begin; no durable call is under way."""
+        super().__init__(turn)
+        self._under_way = ""
 
     async def say(self, *content: object, metadata: JsonObject | None = None) -> None:
         """Tell the caller how the work goes; the task goes on working.
@@ -138,13 +160,41 @@ class Context(_View):
         return value.artifact_id
 
     @overload
-    async def ask(self, question: object) -> str: ...
+    async def ask(self, question: object, *, timeout: Seconds = None) -> str: ...
     @overload
-    async def ask(self, question: object, form: type[Asked]) -> Asked: ...
+    async def ask(
+        self, question: object, form: type[Asked], *, timeout: Seconds = None, tries: int = ...
+    ) -> Asked: ...
     @overload
-    async def ask(self, question: object, form: object) -> object: ...
+    async def ask(
+        self,
+        question: object,
+        form: type[Asked],
+        *,
+        timeout: Seconds,
+        default: Default,
+        tries: int = ...,
+    ) -> Asked | Default: ...
+    @overload
+    async def ask(
+        self,
+        question: object,
+        form: object = None,
+        *,
+        timeout: Seconds = None,
+        default: object = ...,
+        tries: int = ...,
+    ) -> object: ...
 
-    async def ask(self, question: object, form: object = None) -> object:
+    async def ask(
+        self,
+        question: object,
+        form: object = None,
+        *,
+        timeout: Seconds = None,
+        default: object = _NO_DEFAULT,
+        tries: int = ASK_TRIES,
+    ) -> object:
         """Pause the task until the caller answers, and return the answer.
 
         Without a form that is the text of the answer. With a type (a scalar, an enum, a Literal, a
@@ -152,6 +202,15 @@ class Context(_View):
         part or, for a scalar, from its text; the question then carries the JSON Schema of the form.
         ``Message`` and ``File`` are given as they came. An answer that does not fit is told what is
         wrong with it, and the question is asked again.
+
+        Args:
+            timeout: how long to wait for each answer, in seconds or as a timedelta.
+            default: what to go on with if none came; without it the task fails then.
+            tries: how many answers that do not fit are borne.
+
+        Raises:
+            NoAnswerError: no answer came in time, and there is no default.
+            InvalidParamsError: the last answer did not fit either.
         """
         asked = _reply_of((question,), None)
         wanted = str if form is None else form
@@ -160,22 +219,108 @@ class Context(_View):
         complaint: tuple[Part, ...] = ()
         while True:
             reply = Reply(*complaint, *parts, metadata=asked.metadata)
-            answer = await self._turn.ask(turn_message(self._turn, reply))
+            message = turn_message(self._turn, reply)
+            try:
+                with self._alone("ask"):
+                    answer = await self._turn.ask(message, timeout_seconds=_seconds(timeout))
+            except NoAnswerError:
+                if default is _NO_DEFAULT:
+                    raise
+                return default
             try:
                 return read_answer(wanted, answer)
             except InvalidParamsError as error:
+                tries -= 1
+                if tries <= 0:
+                    raise
                 complaint = (Part(text=error.message),)
 
-    async def require_auth(self, *content: object, details: JsonObject | None = None) -> Message:
+    async def require_auth(
+        self, *content: object, details: JsonObject | None = None, timeout: Seconds = None
+    ) -> Message:
         """Pause the task until the caller has authorized it; return the message that resumes it.
 
         Args:
             details: what a client needs to obtain the authorization, sent as a data part.
+            timeout: how long to wait for it, in seconds or as a timedelta.
+
+        Raises:
+            NoAnswerError: it did not come in time.
         """
         if details is not None:
             content = (*content, details)
         message = turn_message(self._turn, _reply_of(content, None))
-        return await self._turn.ask(message, is_auth=True)
+        seconds = _seconds(timeout)
+        with self._alone("require_auth"):
+            return await self._turn.ask(message, is_auth=True, timeout_seconds=seconds)
+
+    async def step(
+        self, function: Callable[..., Awaitable[T] | T], *args: object, name: str | None = None
+    ) -> T:
+        """Call a function and remember what it returned: never again, once that is recorded.
+
+        Until then, a crash has it called again. A function with a parameter ``idempotency_key`` is
+        given a text that is the same every time, for services that recognise a repeated request.
+        The result must be JSON, or of a type that the function's annotation names; it is given back
+        as it was recorded, also the first time. A plain function runs in a thread. What it raises
+        is not recorded.
+
+        Args:
+            name: of the step; the function's own unless given.
+
+        Raises:
+            UsageError: the result cannot be recorded.
+        """
+        with self._alone("step"):
+            return await take_step(self._turn, function, args, name)
+
+    async def sleep(self, seconds: float | timedelta) -> None:
+        """Wait. The time to wake is remembered; a crash does not begin the wait anew."""
+        with self._alone("sleep"):
+            await self._turn.sleep(_seconds(seconds) or 0.0)
+
+    def now(self) -> datetime:
+        """Return the time, UTC; the same one whenever this turn is run again."""
+        with self._alone("now"):
+            recorded = self._turn.recall("now", "")
+            if recorded is None:
+                recorded = b"%d" % self._turn.now_ms()
+                self._turn.note("now", "", recorded)
+        return datetime.fromtimestamp(int(recorded) / 1000, UTC)
+
+    def random_id(self) -> str:
+        """Return a fresh id; the same one whenever this turn is run again."""
+        with self._alone("random_id"):
+            recorded = self._turn.recall("id", "")
+            if recorded is None:
+                recorded = self._turn.new_id().encode()
+                self._turn.note("id", "", recorded)
+        return recorded.decode()
+
+    async def messages(self) -> AsyncGenerator[Message, None]:
+        """Take up the further messages that callers have sent to this task, until none is left.
+
+        What is not taken up here begins a turn of its own when this one has ended.
+        """
+        while True:
+            with self._alone("messages"):
+                message = await self._turn.take_message()
+            if message is None:
+                return
+            yield message
+
+    @contextmanager
+    def _alone(self, call: str) -> Generator[None]:
+        if self._under_way:
+            raise UsageError(
+                f"ctx.{call} was called while ctx.{self._under_way} is under way; "
+                "a turn makes its durable calls one after the other"
+            )
+        self._under_way = call
+        try:
+            yield
+        finally:
+            self._under_way = ""
 
 
 class Calls(Protocol):
@@ -230,19 +375,85 @@ class SyncContext(_View):
         )
 
     @overload
-    def ask(self, question: object) -> str: ...
+    def ask(self, question: object, *, timeout: Seconds = None) -> str: ...
     @overload
-    def ask(self, question: object, form: type[Asked]) -> Asked: ...
+    def ask(
+        self, question: object, form: type[Asked], *, timeout: Seconds = None, tries: int = ...
+    ) -> Asked: ...
     @overload
-    def ask(self, question: object, form: object) -> object: ...
+    def ask(
+        self,
+        question: object,
+        form: type[Asked],
+        *,
+        timeout: Seconds,
+        default: Default,
+        tries: int = ...,
+    ) -> Asked | Default: ...
+    @overload
+    def ask(
+        self,
+        question: object,
+        form: object = None,
+        *,
+        timeout: Seconds = None,
+        default: object = ...,
+        tries: int = ...,
+    ) -> object: ...
 
-    def ask(self, question: object, form: object = None) -> object:
+    def ask(
+        self,
+        question: object,
+        form: object = None,
+        *,
+        timeout: Seconds = None,
+        default: object = _NO_DEFAULT,
+        tries: int = ASK_TRIES,
+    ) -> object:
         """Do what ``Context.ask`` does."""
-        return self._calls.call(lambda: self._context.ask(question, form))
+        return self._calls.call(
+            lambda: self._context.ask(question, form, timeout=timeout, default=default, tries=tries)
+        )
 
-    def require_auth(self, *content: object, details: JsonObject | None = None) -> Message:
+    def require_auth(
+        self, *content: object, details: JsonObject | None = None, timeout: Seconds = None
+    ) -> Message:
         """Do what ``Context.require_auth`` does."""
-        return self._calls.call(lambda: self._context.require_auth(*content, details=details))
+        return self._calls.call(
+            lambda: self._context.require_auth(*content, details=details, timeout=timeout)
+        )
+
+    def step(
+        self, function: Callable[..., Awaitable[T] | T], *args: object, name: str | None = None
+    ) -> T:
+        """Do what ``Context.step`` does."""
+        return self._calls.call(lambda: self._context.step(function, *args, name=name))
+
+    def sleep(self, seconds: float | timedelta) -> None:
+        """Do what ``Context.sleep`` does."""
+        self._calls.call(lambda: self._context.sleep(seconds))
+
+    def now(self) -> datetime:
+        """Do what ``Context.now`` does."""
+        return self._calls.call(partial(_result_of, self._context.now))
+
+    def random_id(self) -> str:
+        """Do what ``Context.random_id`` does."""
+        return self._calls.call(partial(_result_of, self._context.random_id))
+
+    def messages(self) -> Generator[Message, None, None]:
+        """Do what ``Context.messages`` does."""
+        while (message := self._calls.call(self._turn.take_message)) is not None:
+            yield message
+
+
+async def _result_of(function: Callable[[], T]) -> T:
+    """Call a function in the turn's own coroutine."""
+    return function()
+
+
+def _seconds(duration: Seconds) -> float | None:
+    return duration.total_seconds() if isinstance(duration, timedelta) else duration
 
 
 def _reply_of(content: tuple[object, ...], metadata: JsonObject | None) -> Reply:

@@ -11,12 +11,12 @@ import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
-from functools import partial
 from typing import Annotated, Any, Final, NewType, Protocol, Union, cast
 
 import msgspec
 from msgspec import UNSET, Struct
 
+from dragoman.agent.callables import underlying
 from dragoman.agent.context import Context, SyncContext
 from dragoman.agent.files import File
 from dragoman.agent.schema import convert, invalid, schema_of, schemas_of
@@ -36,7 +36,6 @@ __all__ = (
     "hints_of",
     "inspect_signature",
     "is_object",
-    "underlying",
 )
 
 _NO_DEFAULT: Final = inspect.Parameter.empty
@@ -287,13 +286,6 @@ def _unwrapped(annotation: object) -> object:
 
 class _Alias(Protocol):
     __value__: object
-
-
-def underlying(function: Callable[..., object]) -> Callable[..., object]:
-    """Return the function that has the code: of a partial, of a callable object, or itself."""
-    if isinstance(function, partial):
-        return underlying(cast("partial[object]", function).func)
-    return function if inspect.isroutine(function) else type(function).__call__
 
 
 def is_object(annotation: object) -> bool:

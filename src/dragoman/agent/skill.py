@@ -8,6 +8,7 @@ from contextlib import aclosing
 from enum import Enum
 from typing import TYPE_CHECKING, cast
 
+from dragoman.agent.callables import underlying
 from dragoman.agent.context import Context, SyncContext
 from dragoman.agent.modes import input_modes, output_modes
 from dragoman.agent.results import (
@@ -18,7 +19,7 @@ from dragoman.agent.results import (
     finish,
     turn_message,
 )
-from dragoman.agent.signature import alternatives, hints_of, inspect_signature, underlying
+from dragoman.agent.signature import alternatives, hints_of, inspect_signature
 from dragoman.agent.threads import ThreadCalls, Threads
 from dragoman.errors import (
     InvalidAgentResponseError,
@@ -75,6 +76,8 @@ class Skill:
     Attributes:
         published: what the card says about it.
         plan: how a message for it will be answered.
+        resumes: a turn that was cut off is run again.
+        timeout: how many seconds a turn may work, if the author has said so.
         schema: the JSON Schema of the data it takes, if it takes any.
         scopes: what a caller must have been granted to use it.
         is_hidden: whether it is kept from the public card.
@@ -91,8 +94,10 @@ class Skill:
         "on_cancel",
         "plan",
         "published",
+        "resumes",
         "schema",
         "scopes",
+        "timeout",
     )
 
     def __init__(
@@ -104,6 +109,8 @@ class Skill:
         on_cancel: CancelHook | None,
         scopes: frozenset[str] = frozenset(),
         is_hidden: bool = False,
+        resumes: bool = True,
+        timeout: float | None = None,
     ) -> None:
         """Inspect the function; modes left empty are derived from it.
 
@@ -115,6 +122,8 @@ class Skill:
         self.on_cancel = on_cancel
         self.scopes = scopes
         self.is_hidden = is_hidden
+        self.resumes = resumes
+        self.timeout = timeout
         self._threads = threads
         self._shape = shape_of(function)
         hints = hints_of(function, where)

@@ -32,17 +32,18 @@ class WireLog:
     def library_lines(self) -> Generator[None]:
         """Have the warnings of the client told inside, and all it says if that was asked for."""
         handler = _Lines(self._output)
+        handler.setLevel(logging.DEBUG if self._is_on else logging.WARNING)
         logger = logging.getLogger("dragoman")
-        level, propagates = logger.level, logger.propagate
-        logger.setLevel(logging.DEBUG if self._is_on else logging.WARNING)
+        level = logger.level
+        if self._is_on:
+            logger.setLevel(logging.DEBUG)
         logger.addHandler(handler)
-        logger.propagate = False
         try:
             yield
         finally:
             logger.removeHandler(handler)
-            logger.setLevel(level)
-            logger.propagate = propagates
+            if self._is_on:
+                logger.setLevel(level)
 
     @asynccontextmanager
     async def http_client(

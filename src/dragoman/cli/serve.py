@@ -223,10 +223,10 @@ def _tls(own: dict[str, object]) -> Tls | None:
 
 def _check_grpc(host: str, port: int) -> None:
     """Tell in one line what would keep gRPC from a port of its own; gRPC itself does not."""
-    from dragoman.bindings.grpc.base import is_installed  # noqa: PLC0415 - only here
+    from dragoman.bindings.grpc.base import can_serve  # noqa: PLC0415 - only here
     from dragoman.server.grpc_server import MISSING  # noqa: PLC0415 - only here
 
-    if not is_installed():
+    if not can_serve():
         raise UsageError(MISSING)
     listen(host, port, option="--grpc-port").close()
 
@@ -312,10 +312,10 @@ async def _offer_grpc(
     app: App, own: dict[str, object], tls: Tls | None, listener: socket.socket
 ) -> str:
     """Have gRPC served and listed on the card; return what the banner says of it."""
-    from dragoman.bindings.grpc.base import is_installed  # noqa: PLC0415 - imported by now
+    from dragoman.bindings.grpc.base import can_serve  # noqa: PLC0415 - imported by now
 
-    if not is_installed():
-        return "not installed (pip install grpcio protobuf)"
+    if not can_serve():
+        return "not installed (pip install protobuf)"
     shared = address_of(listener)
     if own["grpc_port"] is None:
         app.offer_grpc()

@@ -14,7 +14,12 @@ from msgspec.structs import replace
 from dragoman.client.differences import differences, extension_of
 from dragoman.client.transport import Frame
 from dragoman.engine.fold import TaskFold
-from dragoman.model.events import StreamResponse, TaskArtifactUpdateEvent, TaskEvent
+from dragoman.model.events import (
+    StreamResponse,
+    TaskArtifactUpdateEvent,
+    TaskEvent,
+    TaskStatusUpdateEvent,
+)
 from dragoman.model.messages import Message
 from dragoman.model.tasks import Artifact, Task, TaskState, TaskStatus
 
@@ -52,6 +57,7 @@ class Progress:
         self._fold: TaskFold | None = None
         self._metadata: JsonObject | None = None
         self._reconciles = False
+        self._told: TaskStatus | None = None
         self.task_id = ""
         self.cursor = 0
         self.state: TaskState | None = None
@@ -110,6 +116,7 @@ class Progress:
         self._reconciles = self.is_partial = False
         if known is None:
             return (Frame(seq, StreamResponse(task=task)),)
+        self._told = task.status
         events = differences(known.task(), task)
         # The number belongs to all of them together: it is told with the last.
         return (
@@ -127,6 +134,10 @@ class Progress:
         if self._is_echo(update):
             return news
         fresh = _reconciled(fold, update) if self._reconciles else update
+        # 0.x reference, 5.9: behind a task that has stopped, its status comes again to be final.
+        told, self._told = self._told, None
+        if isinstance(fresh, TaskStatusUpdateEvent) and fresh.status == told:
+            fresh = None
         if fresh is not None:
             fold.apply(fresh)
             news.append(Frame(seq, self._note(fresh)))

@@ -87,20 +87,21 @@ class TaskFold:
             id=self._task_id,
             context_id=self._context_id,
             status=self._known_status(),
-            artifacts=self._built_artifacts(),
+            artifacts=tuple(self.artifacts().values()),
             history=self.history,
         )
+
+    def artifacts(self) -> dict[str, Artifact]:
+        """Return the artifacts as they are now, by id."""
+        return {name: fold.artifact() for name, fold in self._artifacts.items()}
 
     def document(self, unread: tuple[Message, ...] = ()) -> TaskDocument:
         """Return the task as JSON; acknowledged messages nobody has taken up end its history."""
         return TaskDocument.assemble(
             Task(id=self._task_id, context_id=self._context_id, status=self._known_status()),
-            self._built_artifacts(),
+            tuple([fold.artifact() for fold in self._artifacts.values()]),
             (*self._history, *unread),
         )
-
-    def _built_artifacts(self) -> tuple[Artifact, ...]:
-        return tuple(fold.artifact() for fold in self._artifacts.values())
 
     def _known_status(self) -> TaskStatus:
         if self._status is None:

@@ -13,15 +13,23 @@ from collections.abc import Mapping
 from typing import Final
 
 from dragoman.errors import UnauthenticatedError, UsageError
+from dragoman.model.push import AuthenticationInfo
 from dragoman.push.headers import ID_HEADER, SIGNATURE_HEADER, TIMESTAMP_HEADER, is_same_text
 
-__all__ = ("check_hmac", "hmac_headers", "read_secret")
+__all__ = ("check_hmac", "hmac_headers", "is_hmac", "read_secret")
+
+_SCHEMES: Final = frozenset({"hmac", "hmac-sha256"})
 
 _SECRET_PREFIX: Final = "whsec_"  # noqa: S105 - how secrets begin, and none itself
 _LEAST_BYTES: Final = 24
 """What Standard Webhooks asks of a secret."""
 
 _VERSION: Final = "v1,"
+
+
+def is_hmac(authentication: AuthenticationInfo) -> bool:
+    """Tell whether the credentials of a webhook are a secret to sign with, not one to show."""
+    return authentication.scheme.lower() in _SCHEMES
 
 
 def read_secret(text: str) -> bytes:

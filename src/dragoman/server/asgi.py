@@ -22,7 +22,8 @@ from dragoman.server.door import Door
 from dragoman.server.exchange import ASGIApp, DisconnectedError, Exchange, Receive, Scope, Send
 from dragoman.server.extended_card import ExtendedCards
 from dragoman.server.gate import Gate
-from dragoman.server.grpc_server import GrpcLimits, GrpcServer, Services
+from dragoman.server.grpc_server import GrpcServer, Services
+from dragoman.server.http2_limits import Http2Limits
 from dragoman.server.http_calls import OLD_PREFIX, HttpCalls
 from dragoman.server.http_card import (
     CARD_PATHS,
@@ -199,11 +200,7 @@ class App:
         self._key_set = signing.key_set if signing is not None else None
         self.grpc: Final = GrpcServer(
             dispatcher,
-            GrpcLimits(
-                max_body_bytes=settings.max_body_bytes,
-                heartbeat_seconds=settings.heartbeat_seconds,
-                stall_seconds=settings.stall_seconds,
-            ),
+            limits_of(settings, Http2Limits),
             services=_grpc_services,
             enter=door.enter,
             is_ready=lambda: self.runtime.is_ready,

@@ -40,6 +40,7 @@ _TABLES: Final = frozenset({"rate_limit_per_operation", "rate_limit_weights"})
 
 Positive = Annotated[int, Meta(ge=1)]
 Seconds = Annotated[float, Meta(ge=0)]
+Days = Annotated[float, Meta(ge=0, le=36500)]
 
 
 class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -92,6 +93,16 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             published. Needs ``public_url``.
         max_running_turns: turns at work at once; waiting for input does not count.
         max_waiting_turns: turns that may wait for a slot; above that the answer is "busy".
+        turn_timeout_seconds: how long a turn may work before its task fails; what it waits for its
+            client or sleeps does not count, and a skill may have a limit of its own. 0 is for ever.
+        max_attempts: how often a task is run again after the server has stopped in the midst of it;
+            results that it records start the count anew.
+        park_after_seconds: a task that has waited this long, and that nobody follows, leaves
+            memory; its answer brings it back.
+        retention_days: a task that has ended is removed this long after, with all that belongs to
+            it, so that the store does not grow for ever; 0 keeps everything.
+        input_expiry_days: a task that has waited for its client this long is ended as failed, so
+            that what nobody comes back to can be removed, too; 0 lets it wait for ever.
         max_wait_seconds: how long a blocking send waits before it returns the task as it is.
         idempotency_seconds: how long a messageId is remembered; 0 turns recognition off.
         heartbeat_seconds: pause between comments on an idle stream; proxies cut at 30 to 60.
@@ -133,6 +144,11 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     card_key: tuple[str, ...] = ()
     max_running_turns: Positive = 1000
     max_waiting_turns: Annotated[int, Meta(ge=0)] = 10_000
+    turn_timeout_seconds: Seconds = 0.0
+    max_attempts: Annotated[int, Meta(ge=0)] = 3
+    park_after_seconds: Seconds = 60.0
+    retention_days: Days = 30.0
+    input_expiry_days: Days = 0.0
     max_wait_seconds: Seconds = 600.0
     idempotency_seconds: Seconds = 600.0
     heartbeat_seconds: Annotated[float, Meta(gt=0)] = 15.0

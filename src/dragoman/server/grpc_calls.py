@@ -1,7 +1,6 @@
 """The rpcs of A2A: from gRPC's call to the dispatcher and back, in raw bytes.
 
-What ``grpc.aio`` gives a handler is described here by a port, because the library is optional and
-comes without types. The bytes are the dialect's business.
+What a call can be asked and told is described here by a port. The bytes are the dialect's business.
 """
 
 from __future__ import annotations
@@ -9,62 +8,111 @@ from __future__ import annotations
 import asyncio
 import logging
 import ssl
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from typing import Final, NoReturn, Protocol, TypeAlias
+
+from msgspec import Struct
 
 from dragoman.auth.authenticator import Evidence
 from dragoman.bindings.grpc.base import EVENT_ID, STATUS_DETAILS, GrpcDialect
+from dragoman.bindings.http2.grpc_framing import GrpcFailedError, Metadata
 from dragoman.dialects.base import Dialect
 from dragoman.errors import A2AError, UnavailableError
 from dragoman.model.documents import EventDocument
-from dragoman.model.operations import Operation
+from dragoman.model.operations import STREAMING, Operation
 from dragoman.server.door import Visitor
-from dragoman.server.headers import all_headers, gather_headers
-from dragoman.server.nursery import Nursery
-from dragoman.server.peers import Peer, Peers
+from dragoman.server.headers import all_headers
+from dragoman.server.peers import Peer
 from dragoman.service.principal import NOBODY, Principal
 from dragoman.service.service import EventStream
 
-__all__ = ("Answer", "Calls", "Context", "Enter", "Performs", "Unary", "UnaryStream")
+__all__ = (
+    "Admission",
+    "Answer",
+    "Calls",
+    "Context",
+    "Enter",
+    "Performs",
+    "Rpc",
+    "TalkingRpc",
+    "UnaryRpc",
+)
 
 _logger = logging.getLogger(__name__)
 
 MAX_STATUS_BYTES: Final = 4096
 """An error longer than this loses its details: beyond 8 KiB clients refuse the whole answer."""
 
-Metadata: TypeAlias = Iterable[tuple[str, str | bytes]]
-
 
 class Context(Protocol):
-    """What gRPC tells of a call and lets one do with it."""
+    """A call: what came with it, and what one can do with it.
 
-    def peer(self) -> str:
-        """Return who calls, such as ``ipv4:192.0.2.1:5000``."""
+    Whoever handles it returns the last message or None, or raises GrpcFailedError. A caller that
+    leaves does not end what is done for it, until that allows it; what is sent then goes nowhere.
+    """
+
+    @property
+    def peer(self) -> Peer:
+        """Who calls."""
         ...
 
-    def auth_context(self) -> Mapping[str, Iterable[bytes]]:
-        """Return what TLS has found out about the caller."""
+    @property
+    def headers(self) -> Mapping[bytes, str]:
+        """The headers that this server looks at."""
         ...
 
-    def invocation_metadata(self) -> Metadata:
-        """Return what stands for headers."""
+    @property
+    def fields(self) -> Sequence[tuple[bytes, bytes]]:
+        """All of its headers, as they came."""
         ...
 
-    async def send_initial_metadata(self, metadata: Metadata) -> None:
+    visitor: Visitor | None
+    """Who calls, if that was asked before the message came."""
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the reader does not take what is written; then ``drain`` before the next."""
+        ...
+
+    def allow_cancel(self) -> None:
+        """From now on cancel the task when the caller leaves.
+
+        Raises:
+            CancelledError: it has left already.
+        """
+        ...
+
+    def send_initial_metadata(self, metadata: Metadata) -> None:
         """Send what stands for the headers of the answer, before anything else."""
         ...
 
-    async def write(self, message: bytes) -> None:
-        """Send a frame of a stream; waits while the reader takes nothing."""
+    def write(self, message: bytes) -> None:
+        """Send a message."""
         ...
 
-    async def abort(self, code: object, details: str, trailing_metadata: Metadata) -> NoReturn:
-        """End the call with a status."""
+    async def drain(self) -> None:
+        """Wait while the reader takes nothing."""
         ...
 
 
-Unary: TypeAlias = Callable[[bytes, Context], Awaitable[bytes]]
-UnaryStream: TypeAlias = Callable[[bytes, Context], Awaitable[None]]
+UnaryRpc: TypeAlias = Callable[[bytes, Context], Awaitable[bytes | None]]
+"""Takes one message; returns one, or writes some."""
+TalkingRpc: TypeAlias = Callable[[AsyncIterator[bytes], Context], Awaitable[None]]
+"""Takes messages as they come."""
+Admission: TypeAlias = Callable[[Context], Awaitable[None]]
+"""Finds out who calls, and notes it; raises GrpcFailedError for who is not let in."""
+
+
+class Rpc(Struct, frozen=True):
+    """How a method is served: by one of the first two.
+
+    Attributes:
+        admit: asked before a message is let come that is too long to come unasked.
+    """
+
+    unary: UnaryRpc | None = None
+    talking: TalkingRpc | None = None
+    admit: Admission | None = None
 
 
 class Answer(Protocol):
@@ -116,13 +164,25 @@ Enter: TypeAlias = Callable[[Visitor], Awaitable[Principal]]
 class RpcVisitor:
     """A call at the door."""
 
+    __slots__ = (
+        "_certificate",
+        "_fields",
+        "allowance",
+        "headers",
+        "peer",
+        "principal",
+        "scheme",
+        "server",
+    )
+
     root_path = ""
 
-    def __init__(self, peer: Peer, metadata: Iterable[tuple[bytes, bytes]]) -> None:
-        self._peer = peer
-        self._metadata = tuple(metadata)
+    def __init__(self, context: Context) -> None:
+        peer = context.peer
+        self._certificate = peer.certificate
+        self._fields = context.fields
         self.peer = peer.address
-        self.headers: Mapping[bytes, str] = gather_headers(self._metadata)
+        self.headers = context.headers
         self.scheme = "https" if peer.is_secure else "http"
         self.server = peer.server
         self.principal: Principal = NOBODY
@@ -130,9 +190,9 @@ class RpcVisitor:
 
     def evidence(self) -> Evidence:
         """Return what the call shows of its caller."""
-        certificate = self._peer.certificate
+        certificate = self._certificate
         return Evidence(
-            headers=all_headers(self._metadata),
+            headers=all_headers(self._fields),
             peer=self.peer,
             certificate=ssl.PEM_cert_to_DER_cert(certificate) if certificate else None,
         )
@@ -143,58 +203,48 @@ class Calls:
 
     Args:
         enter: tells who calls.
-        statuses: gRPC's own status objects by their number.
-        gone: what gRPC raises when it cannot send, because nobody is there any more.
     """
 
-    def __init__(
-        self,
-        performs: Performs,
-        *,
-        enter: Enter,
-        peers: Peers,
-        nursery: Nursery,
-        stall_seconds: float,
-        statuses: Mapping[int, object],
-        gone: type[Exception],
-    ) -> None:
+    def __init__(self, performs: Performs, *, enter: Enter, stall_seconds: float) -> None:
         self._performs = performs
         self._enter = enter
-        self._peers = peers
-        self._nursery = nursery
         self._stall_seconds = stall_seconds
-        self._statuses = statuses
-        self._gone = gone
 
-    def unary(self, dialect: GrpcDialect, operation: Operation) -> Unary:
-        """Return what answers an operation with one message."""
+    def rpc(self, dialect: GrpcDialect, operation: Operation) -> Rpc:
+        """Return what performs an operation."""
+        make = self._streaming if operation in STREAMING else self._unary
+        return Rpc(unary=make(dialect, operation), admit=self._admission(dialect))
 
+    def _admission(self, dialect: GrpcDialect) -> Admission:
+        async def admit(context: Context) -> None:
+            try:
+                context.visitor = await self._let_in(context)
+            except Exception as problem:  # noqa: BLE001 - whatever went wrong, the peer gets an answer
+                self._refuse(dialect, problem)
+
+        return admit
+
+    def _unary(self, dialect: GrpcDialect, operation: Operation) -> UnaryRpc:
         async def handle(params: bytes, context: Context) -> bytes:
             try:
                 answer = await self._perform(dialect, operation, params, context)
             except Exception as problem:  # noqa: BLE001 - whatever went wrong, the peer gets an answer
-                await self._refuse(context, dialect, problem)
+                self._refuse(dialect, problem)
             if answer.headers:
-                await context.send_initial_metadata(_as_metadata(answer.headers))
+                context.send_initial_metadata(_as_metadata(answer.headers))
             return answer.body
 
         return handle
 
-    def streaming(self, dialect: GrpcDialect, operation: Operation) -> UnaryStream:
-        """Return what answers an operation with a stream."""
-
+    def _streaming(self, dialect: GrpcDialect, operation: Operation) -> UnaryRpc:
         async def handle(params: bytes, context: Context) -> None:
             try:
                 answer = await self._perform(dialect, operation, params, context)
                 if answer.events is not None:
                     await self._follow(answer.events, answer, context)
-            except self._gone:
-                # So gRPC itself ends the handler of a client that is gone, unless a write finds
-                # out first. Anything else it would log as a failure of ours.
-                raise asyncio.CancelledError from None
             except Exception as problem:  # noqa: BLE001 - whatever ends a stream is told its reader
                 # Reference, 5: an error within a stream is the final status of the call.
-                await self._refuse(context, dialect, problem)
+                self._refuse(dialect, problem)
 
         return handle
 
@@ -203,33 +253,15 @@ class Calls:
     ) -> Answer:
         """Have an operation performed, to its end even if the caller leaves.
 
-        gRPC cancels a handler whose caller is gone. What is done here may be shared with others (a
-        commit, a send that is repeated), so it does not happen in the handler's own task.
+        What is done may be shared with others (a commit, a send that is repeated).
         """
-        name = context.peer()
-        # Of a relayed connection the relay knows the certificate; asking gRPC costs 8 µs.
-        certificate = "" if name.startswith("unix:") else _certificate(context)
-        peer = self._peers.find(name, certificate)
-        if peer is None:
-            raise UnavailableError("The connection is gone")
-        visitor = RpcVisitor(peer, _as_headers(context.invocation_metadata()))
-        visitor.principal = await self._enter(visitor)
-        work = self._performs.serve_rpc(dialect, operation, params, visitor)
-        outcome: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-        self._nursery.spawn(_carry_out(work, outcome), name=f"gRPC {operation.name}")
-        try:
-            return await asyncio.shield(outcome)
-        except asyncio.CancelledError:
-            outcome.add_done_callback(self._leave_alone)
-            raise
+        visitor = context.visitor or await self._let_in(context)
+        return await self._performs.serve_rpc(dialect, operation, params, visitor)
 
-    def _leave_alone(self, outcome: asyncio.Future[Answer]) -> None:
-        """Let go of an answer that nobody waits for any more."""
-        problem = outcome.exception()
-        if isinstance(problem, Exception):
-            self._performs.explain(problem)  # Which logs it, if it is our own fault.
-        elif (events := outcome.result().events) is not None:
-            self._nursery.spawn(events.aclose(), name="an unread stream")
+    async def _let_in(self, context: Context) -> Visitor:
+        visitor = RpcVisitor(context)
+        visitor.principal = await self._enter(visitor)
+        return visitor
 
     async def _follow(self, events: EventStream, answer: Answer, context: Context) -> None:
         """Send events as they come; an empty batch is a heartbeat, for which HTTP/2 has pings."""
@@ -237,46 +269,39 @@ class Calls:
         metadata = _as_metadata(answer.headers)
         has_begun = False
         try:
+            context.allow_cancel()
             async for batch in events:
                 if batch and not has_begun:
                     has_begun = True
-                    await context.send_initial_metadata((*metadata, *_place(batch[0])))
+                    context.send_initial_metadata((*metadata, *_place(batch[0])))
                 for event in batch:
                     for frame in writer.write(event):
-                        await self._write(context, frame)
+                        context.write(frame)
+                        if context.is_full:
+                            await self._drain(context)
                     if writer.has_ended:
                         return
         finally:
             await events.aclose()
 
-    async def _write(self, context: Context, frame: bytes) -> None:
+    async def _drain(self, context: Context) -> None:
         try:
             async with asyncio.timeout(self._stall_seconds):
-                await context.write(frame)
+                await context.drain()
         except TimeoutError:
             _logger.info(
-                "a stream to %s is cut: its reader took nothing for too long", context.peer()
+                "a stream to %s is cut: its reader took nothing for too long", context.peer.address
             )
             # Q-35. It hears of it should it ever read again; until then one frame waits for it.
             raise UnavailableError("The stream was not read for too long") from None
 
-    async def _refuse(self, context: Context, dialect: GrpcDialect, problem: Exception) -> NoReturn:
+    def _refuse(self, dialect: GrpcDialect, problem: Exception) -> NoReturn:
         code, details, trailer = dialect.encode_status(self._performs.explain(problem))
         trailing: tuple[tuple[str, bytes], ...] = ((STATUS_DETAILS, trailer),)
         if len(details.encode()) + len(trailer) > MAX_STATUS_BYTES:
             # The trailer repeats the text. What is left says the same, if not in full.
             details, trailing = details[: MAX_STATUS_BYTES // 4], ()
-        await context.abort(self._statuses[code], details, trailing)
-
-
-async def _carry_out(work: Awaitable[Answer], outcome: asyncio.Future[Answer]) -> None:
-    try:
-        outcome.set_result(await work)
-    except Exception as problem:  # noqa: BLE001 - told to whoever waits
-        outcome.set_exception(problem)
-    except asyncio.CancelledError:
-        outcome.set_exception(UnavailableError("The server is shutting down; try again"))
-        raise
+        raise GrpcFailedError(code, details, trailing) from None
 
 
 def _place(first: EventDocument) -> Metadata:
@@ -284,15 +309,5 @@ def _place(first: EventDocument) -> Metadata:
     return ((EVENT_ID, str(first.seq)),) if first.seq else ()
 
 
-def _as_headers(metadata: Metadata) -> Iterable[tuple[bytes, bytes]]:
-    for name, value in metadata:
-        yield name.encode(), value.encode() if isinstance(value, str) else value
-
-
 def _as_metadata(headers: tuple[tuple[bytes, bytes], ...]) -> tuple[tuple[str, str], ...]:
     return tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in headers)
-
-
-def _certificate(context: Context) -> str:
-    shown = context.auth_context().get("x509_pem_cert", ())
-    return "".join(item.decode("latin-1") for item in shown)

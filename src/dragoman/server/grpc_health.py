@@ -52,7 +52,8 @@ class Health:
         while True:
             status = self._status(service)
             if status != told:
-                await context.write(_write(status))
+                context.write(_write(status))
+                await context.drain()
                 told = status
             await asyncio.sleep(WATCH_SECONDS)
 

@@ -1,56 +1,38 @@
-"""The gRPC server: started by the first connection that needs it, behind a private unix socket.
+"""The gRPC server: the calls of A2A, health and reflection on connections of HTTP/2.
 
-Connections of the shared port reach it through the relay; it may have a port of its own as well.
-The library is optional and takes its time to import, so this is the one place that does, and late.
+Connections of the shared port are given to it; it may have a port of its own as well. Messages need
+protobuf, which takes its time to import, so that is done late: by the first connection.
 """
 
 from __future__ import annotations
 
 import asyncio
-import importlib
 import logging
-import shutil
-import tempfile
-from collections.abc import Callable, Sequence
-from itertools import count
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
-from dragoman.bindings.grpc.base import GrpcDialect
+from dragoman.bindings.grpc.base import GrpcDialect, can_serve
 from dragoman.errors import UsageError
-from dragoman.model.operations import STREAMING
-from dragoman.server.grpc_calls import Calls, Enter, Performs
+from dragoman.server.grpc_calls import Calls, Enter, Performs, Rpc
+from dragoman.server.http2_limits import Http2Limits
+from dragoman.server.http2_server import Http2Protocol
 from dragoman.server.nursery import Nursery
-from dragoman.server.peers import Peers, peer_of
-from dragoman.server.relay import CLOSE_SECONDS, Near
 
 if TYPE_CHECKING:
     from dragoman.server.tls import Tls
 
-__all__ = ("MISSING", "GrpcLimits", "GrpcServer", "Services")
+__all__ = ("MISSING", "GrpcServer", "Services")
 
 _logger = logging.getLogger(__name__)
 
-MAX_STREAMS: Final = 1000
-"""Calls at once on one connection. gRPC itself has no limit; common servers have 100 to 1000."""
+DRAIN_SECONDS: Final = 1.0
+"""How long a peer may take to hear that it must make no more calls."""
 
-_PING_INTERVAL_MS: Final = 5000
-"""Clients may ping as often as this, called or not; gRPC's own five minutes cut lively ones."""
-
-_PING_PATIENCE_MS: Final = 20_000
-"""A client that does not answer a ping for so long is gone."""
-
-MISSING: Final = "gRPC needs packages that are not installed: pip install grpcio protobuf"
-"""What to do when they are not there."""
-
-
-class GrpcLimits(Struct, frozen=True, kw_only=True):
-    """The settings of the server that matter here, by their names there."""
-
-    max_body_bytes: int
-    heartbeat_seconds: float
-    stall_seconds: float
+MISSING: Final = "gRPC needs a package that is not installed: pip install protobuf"
+"""What to do when it is not there."""
 
 
 class Services(Struct, frozen=True, kw_only=True):
@@ -77,37 +59,44 @@ class GrpcServer:
     def __init__(
         self,
         performs: Performs,
-        limits: GrpcLimits,
+        limits: Http2Limits,
         *,
         services: Callable[[], Services],
         enter: Enter,
         is_ready: Callable[[], bool],
     ) -> None:
-        self._performs = performs
-        self._limits = limits
+        self.limits: Final = limits
+        self.rpcs: Mapping[bytes, Rpc] = {}
         self._services = services
-        self._enter = enter
         self._is_ready = is_ready
-        self._peers = Peers()
+        self._calls = Calls(performs, enter=enter, stall_seconds=limits.stall_seconds)
         self._nursery = Nursery()
-        self._relayed: set[asyncio.Task[None]] = set()
-        self._starting = asyncio.Lock()
-        self._numbers = count(1)
-        self._folder = ""
-        self._server: Any = None
+        self._running: set[asyncio.Task[None]] = set()
+        self._connections: set[Http2Protocol] = set()
+        self._all_lost = asyncio.Event()
+        self._draining: set[Http2Protocol] = set()
+        self._all_drained = asyncio.Event()
+        self._listening: list[asyncio.Server] = []
         self._is_stopped = False
         self._has_complained = False
 
     @property
     def is_started(self) -> bool:
-        """Tell whether it runs."""
-        return self._server is not None
+        """Tell whether it serves."""
+        return bool(self.rpcs) and not self._is_stopped
 
-    def serve(self, near: Near, first: bytes) -> None:
-        """Take over a connection of the shared port of which ``first`` has been read."""
-        task = self._nursery.spawn(self._relay(near, first), name="a gRPC connection")
-        self._relayed.add(task)
-        task.add_done_callback(self._relayed.discard)
+    def accept(self, on_lost: Callable[[], object] = lambda: None) -> Http2Protocol | None:
+        """Return what serves one more connection, None if it must be cut.
+
+        Args:
+            on_lost: called when that connection has ended.
+        """
+        try:
+            self._start()
+        except (ImportError, UsageError) as problem:
+            self._complain(problem)
+            return None
+        return Http2Protocol(self, on_lost)
 
     async def listen(self, host: str, port: int, tls: Tls | None = None) -> int:
         """Start with a port of its own; return it, which is another if 0 was asked for.
@@ -115,47 +104,93 @@ class GrpcServer:
         Raises:
             UsageError: the packages are missing, or the port cannot be had.
         """
-        address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-        async with self._starting:
-            return await self._start(address, tls)
+        self._start()
+        try:
+            server = await asyncio.get_running_loop().create_server(
+                lambda: self.accept() or _Refusal(), host, port, ssl=tls.http2 if tls else None
+            )
+        except OSError:
+            address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+            raise UsageError(f"cannot listen on {address} for gRPC; choose another port") from None
+        self._listening.append(server)
+        return server.sockets[0].getsockname()[1]
 
     async def stop(self, grace_seconds: float) -> None:
         """Let calls finish within the grace period, then end them and every connection."""
         self._is_stopped = True
-        async with self._starting:
-            if self._server is not None:
-                await self._server.stop(grace_seconds)
-            if self._relayed:
-                # The last answers are still on their way through the relay.
-                await asyncio.wait(tuple(self._relayed), timeout=CLOSE_SECONDS)
-            await self._nursery.close()
-            self._server = None
-            if self._folder:
-                shutil.rmtree(self._folder, ignore_errors=True)
+        for server in self._listening:
+            server.close()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(grace_seconds):
+                await self._finish()
+        await self._nursery.close()
+        for connection in tuple(self._connections):
+            connection.shutdown()
+        if self._connections:
+            # Each cuts itself if its last bytes take too long.
+            self._all_lost.clear()
+            await self._all_lost.wait()
+        # What began while the others were ended.
+        await self._nursery.close()
 
-    async def _relay(self, near: Near, first: bytes) -> None:
-        peer = peer_of(near.transport)
-        try:
-            async with self._starting:
-                if self._server is None:
-                    await self._start()
-        except Exception as problem:  # noqa: BLE001 - HTTP/1.1 is served all the same
-            near.transport.abort()
-            self._complain(problem)
+    async def _finish(self) -> None:
+        """Wait until no call is under way, be it here or still on its way here."""
+        self._draining = {each for each in self._connections if each.drain()}
+        self._all_drained.clear()
+        if self._draining:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(DRAIN_SECONDS):
+                    await self._all_drained.wait()
+        while self._running:
+            await asyncio.wait(tuple(self._running))
+
+    # --- for connections (http2_server.Host) ----------------------------------------------------
+
+    def spawn(self, work: Coroutine[object, object, None]) -> asyncio.Task[None]:
+        """Start the task of a call."""
+        task = self._nursery.spawn(work, name="a gRPC call")
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+        return task
+
+    def made(self, connection: Http2Protocol) -> None:
+        """Know a connection; under TLS that is some time after it was accepted."""
+        self._connections.add(connection)
+        if self._is_stopped:
+            connection.shutdown()
+
+    def drained(self, connection: Http2Protocol) -> None:
+        """Know that no more calls come on a connection."""
+        self._draining.discard(connection)
+        if not self._draining:
+            self._all_drained.set()
+
+    def lost(self, connection: Http2Protocol) -> None:
+        """Forget a connection that has ended."""
+        self.drained(connection)
+        self._connections.discard(connection)
+        if not self._connections:
+            self._all_lost.set()
+
+    def _start(self) -> None:
+        if self._is_stopped:
+            raise UsageError("the server has stopped")
+        if self.rpcs:
             return
-        path = f"{self._folder}/{next(self._numbers)}"
-        self._peers.add(path, peer)
-        try:
-            await near.carry(
-                first,
-                to=f"{self._folder}/grpc",
-                bound_to=path,
-                stall_seconds=self._limits.stall_seconds,
-            )
-        except OSError as problem:
-            _logger.warning("a gRPC connection from %s is cut: %s", peer.address, problem)
-        finally:
-            self._peers.forget(path)
+        if not can_serve():
+            raise UsageError(MISSING)
+        # Imports protobuf.
+        from dragoman.server.grpc_standard import standard_rpcs  # noqa: PLC0415 - see above
+
+        services = self._services()
+        rpcs = {
+            f"/{dialect.service}/{name}": self._calls.rpc(dialect, operation)
+            for dialect in services.dialects
+            for name, operation in dialect.rpcs.items()
+        }
+        names = [dialect.service for dialect in services.dialects]
+        rpcs |= standard_rpcs(names, services.files, self._is_ready)
+        self.rpcs = {path.encode(): rpc for path, rpc in rpcs.items()}
 
     def _complain(self, problem: Exception) -> None:
         """Log once why there is no gRPC: every client that tries would be one more line."""
@@ -163,84 +198,10 @@ class GrpcServer:
             self._has_complained = True
             _logger.error("gRPC is not served: %s", problem)
 
-    async def _start(self, address: str = "", tls: Tls | None = None) -> int:
-        if self._is_stopped:
-            raise UsageError("the server has stopped")
-        grpc = _import_grpc()
-        server = grpc.aio.server(options=self._options())
-        server.add_generic_rpc_handlers(self._handlers(grpc))
-        port = _bind(grpc, server, address, tls) if address else 0
-        self._folder = self._folder or tempfile.mkdtemp(prefix="dragoman-")  # For its owner alone.
-        server.add_insecure_port(f"unix:{self._folder}/grpc")
-        await server.start()
-        self._server = server
-        return port
 
-    def _options(self) -> list[tuple[str, int]]:
-        limits = self._limits
-        return [
-            ("grpc.max_receive_message_length", limits.max_body_bytes),
-            ("grpc.max_send_message_length", -1),
-            ("grpc.max_concurrent_streams", MAX_STREAMS),
-            # Streams have no heartbeats of their own here. Pings tell whether the client is there,
-            # and keep proxies from cutting what is idle.
-            ("grpc.keepalive_time_ms", round(limits.heartbeat_seconds * 1000)),
-            ("grpc.keepalive_timeout_ms", _PING_PATIENCE_MS),
-            ("grpc.keepalive_permit_without_calls", 1),
-            ("grpc.http2.max_pings_without_data", 0),
-            ("grpc.http2.min_recv_ping_interval_without_data_ms", _PING_INTERVAL_MS),
-            # Two servers on one port would each get half of the calls.
-            ("grpc.so_reuseport", 0),
-        ]
+class _Refusal(asyncio.Protocol):
+    """A connection that came when the server had stopped."""
 
-    def _handlers(self, grpc: Any) -> list[Any]:
-        services = self._services()
-        calls = Calls(
-            self._performs,
-            enter=self._enter,
-            peers=self._peers,
-            nursery=self._nursery,
-            stall_seconds=self._limits.stall_seconds,
-            statuses={status.value[0]: status for status in grpc.StatusCode},
-            gone=grpc.aio.InternalError,
-        )
-        handlers = [_a2a_handler(grpc, calls, dialect) for dialect in services.dialects]
-        names = [dialect.service for dialect in services.dialects]
-        # Imports protobuf.
-        from dragoman.server.grpc_standard import standard_handlers  # noqa: PLC0415 - see above
-
-        return handlers + standard_handlers(grpc, names, services.files, self._is_ready)
-
-
-def _import_grpc() -> Any:
-    """Import what is optional, all of it: it comes without types."""
-    try:
-        importlib.import_module("google.protobuf")
-        importlib.import_module("grpc.aio")
-        return importlib.import_module("grpc")
-    except ImportError:
-        raise UsageError(MISSING) from None
-
-
-def _bind(grpc: Any, server: Any, address: str, tls: Tls | None) -> int:
-    try:
-        if tls is None:
-            return server.add_insecure_port(address)
-        credentials = grpc.ssl_server_credentials(
-            ((tls.key, tls.certificate),),
-            root_certificates=tls.client_ca or None,
-            require_client_auth=bool(tls.client_ca),
-        )
-        return server.add_secure_port(address, credentials)
-    except RuntimeError:
-        raise UsageError(f"cannot listen on {address} for gRPC; choose another port") from None
-
-
-def _a2a_handler(grpc: Any, calls: Calls, dialect: GrpcDialect) -> Any:
-    handlers = {
-        name: grpc.unary_stream_rpc_method_handler(calls.streaming(dialect, operation))
-        if operation in STREAMING
-        else grpc.unary_unary_rpc_method_handler(calls.unary(dialect, operation))
-        for name, operation in dialect.rpcs.items()
-    }
-    return grpc.method_handlers_generic_handler(dialect.service, handlers)
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Cut it."""
+        transport.close()

@@ -113,6 +113,11 @@ class Channel:
             follower.wake()
 
     @property
+    def is_followed(self) -> bool:
+        """Tell whether anybody follows."""
+        return bool(self._followers)
+
+    @property
     def is_closing(self) -> bool:
         """Tell whether followers should leave: the server stops, or the task went elsewhere."""
         return self._is_cut or self.hub.is_closing

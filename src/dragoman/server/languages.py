@@ -176,9 +176,10 @@ def task_named(operation: Operation, params: bytes) -> str:
 
 def task_shown(request: Request) -> str:
     """Return the id of the task that the answer to a request shows, "" if it does not name one."""
-    if isinstance(request, GetTaskRequest | CancelTaskRequest | SubscribeToTaskRequest):
-        return request.id
-    return request.message.task_id if isinstance(request, SendMessageRequest) else ""
+    if isinstance(request, SendMessageRequest):
+        return request.message.task_id
+    named = (GetTaskRequest, CancelTaskRequest, SubscribeToTaskRequest)
+    return request.id if isinstance(request, named) else ""
 
 
 def dialect_of_origin(origin: str, *, is_strict: bool) -> RpcDialect:

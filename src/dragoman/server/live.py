@@ -13,26 +13,32 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final, Protocol
 
-from msgspec import Struct
-
 from dragoman.clock import Clock
 from dragoman.engine.commands import Command
 from dragoman.engine.effects import Append, Effect, Record
 from dragoman.engine.fold import TaskFold
 from dragoman.engine.machine import Standing, decide
 from dragoman.errors import ConflictError, StoreError, UnavailableError
-from dragoman.model.base import JsonObject
 from dragoman.model.documents import TaskDocument, encode_entry
 from dragoman.model.events import TaskEvent, TaskStatusUpdateEvent
 from dragoman.model.messages import Message
 from dragoman.model.tasks import TaskState
+from dragoman.server.errands import Errand, QueuedErrand
 from dragoman.server.hub import Channel
 from dragoman.server.slots import Seat
-from dragoman.service.principal import NOBODY, Principal
-from dragoman.stores.base import JournalEntry, NewTask, Scope, SendRecord, TaskStore, TaskWrite
+from dragoman.service.worker import Suspended
+from dragoman.stores.base import (
+    WHOLE_INBOX,
+    JournalEntry,
+    NewTask,
+    Scope,
+    SendRecord,
+    TaskStore,
+    TaskWrite,
+)
 from dragoman.stores.segments import number_events
 
-__all__ = ("Errand", "LiveTask", "QueuedErrand", "Watcher")
+__all__ = ("LiveTask", "Watcher")
 
 BREATH_EVENTS: Final = 64
 """Events a turn publishes at a stretch before others get to run: about a millisecond."""
@@ -40,34 +46,6 @@ BREATH_EVENTS: Final = 64
 SNAPSHOT_EVENTS: Final = 1000
 """A snapshot is written after this many events, later whenever the log has grown by half: then the
 snapshots of a task of n events cost no more than a multiple of n."""
-
-
-class Errand(Struct, frozen=True, kw_only=True, gc=False):
-    """A message and what came with it."""
-
-    message: Message
-    metadata: JsonObject = {}
-    extensions: tuple[str, ...] = ()
-    accepted_output_modes: tuple[str, ...] = ()
-    principal: Principal = NOBODY
-    """Who sent it. Of a message that waited in the store over a restart nobody knows any more."""
-
-
-class QueuedErrand:
-    """An errand in the inbox: ``stored`` gives its number once it is durable."""
-
-    __slots__ = ("errand", "stored", "waiters")
-
-    def __init__(self, errand: Errand) -> None:
-        self.errand = errand
-        self.stored: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-        # Senders that wait for the turn of this very message.
-        self.waiters: list[asyncio.Future[None]] = []
-
-    @property
-    def is_stored(self) -> bool:
-        """Tell whether it is durable."""
-        return self.stored.done() and not self.stored.exception()
 
 
 class Watcher(Protocol):
@@ -88,10 +66,13 @@ class LiveTask:
     Attributes:
         turn: the asyncio task that runs its turns, if one does.
         seat: the slot its turns run in.
-        answer: what a turn waits for while the task is interrupted.
+        pause: what a turn waits for while it does not work: an answer, or the end of a sleep.
+        paused_ms: since when it does nothing but wait, 0 while it works.
+        attempts: how often it was run again since it last got on.
         is_stopping: the turn is being stopped from outside.
         failure: why commands are refused for now, after a write was lost.
-        lost: set when output of the running turn was lost; the turn is told at its next call.
+        lost: what the running turn is told at its next call: that output of it was lost, or that it
+            is put aside.
         epilogue: what to do when the task leaves memory.
     """
 
@@ -102,6 +83,8 @@ class LiveTask:
         "_durable",
         "_entries",
         "_events",
+        "_extras",
+        "_flying_mark",
         "_fold",
         "_in_flight",
         "_inbox_taken",
@@ -116,10 +99,14 @@ class LiveTask:
         "_snapshot_seq",
         "_status_at_ms",
         "_store",
+        "_stored_attempts",
+        "_stored_mark",
         "_stored_seq",
         "_stored_state",
+        "_stored_wake_at_ms",
+        "_wake_at_ms",
         "_watcher",
-        "answer",
+        "attempts",
         "channel",
         "epilogue",
         "epoch",
@@ -127,6 +114,8 @@ class LiveTask:
         "inbox",
         "is_stopping",
         "lost",
+        "pause",
+        "paused_ms",
         "record",
         "seat",
         "standing",
@@ -145,6 +134,9 @@ class LiveTask:
         fold: TaskFold,
         epoch: int = 1,
         send: SendRecord | None = None,
+        journal_n: int = 0,
+        attempts: int = 0,
+        wake_at_ms: int = 0,
         loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
         self.record = record
@@ -153,11 +145,13 @@ class LiveTask:
         self.epoch = epoch
         self.inbox: deque[QueuedErrand] = deque()
         self.turn: asyncio.Task[None] | None = None
-        self.answer: asyncio.Future[Errand] | None = None
+        self.pause: asyncio.Future[Errand | None] | None = None
+        self.paused_ms = 0
+        self.attempts = attempts
         self.seat: Seat | None = None
         self.is_stopping = False
         self.failure: UnavailableError | None = None
-        self.lost: UnavailableError | None = None
+        self.lost: UnavailableError | Suspended | None = None
         self.epilogue: list[Callable[[], None]] = []
         self._watcher = watcher
         self._store = store
@@ -167,6 +161,7 @@ class LiveTask:
         self._fold = fold
         self._send = send
         self._stored_seq = standing.seq
+        self._stored_mark = standing.seq
         self._stored_state = standing.state
         self._snapshot_seq = standing.seq
         self._status_at_ms = 0
@@ -174,7 +169,13 @@ class LiveTask:
         self._entries: list[bytes] = []
         self._events = 0
         self._journal: list[JournalEntry] = []
-        self._journal_n = 0
+        self._journal_n = journal_n
+        # Results and plans that were enqueued. With the number of the last event they tell how much
+        # has been enqueued altogether (a mark), and so whether all of it is durable.
+        self._extras = 0
+        self._flying_mark = 0
+        self._wake_at_ms = self._stored_wake_at_ms = wake_at_ms
+        self._stored_attempts = attempts
         self._inbox_taken = 0
         self._paused_at = 0
         self._in_flight: TaskWrite | None = None
@@ -218,6 +219,18 @@ class LiveTask:
         )
 
     @property
+    def is_questioned(self) -> bool:
+        """Tell whether the task waits for its client, as enqueued."""
+        state = self.standing.state
+        return state is not None and state.is_interrupted
+
+    @property
+    def is_watched(self) -> bool:
+        """Tell whether somebody follows the task or waits for it."""
+        waiters = (*self._durable, *self._settled)
+        return self.channel.is_followed or any(not waiter.done() for _, waiter in waiters)
+
+    @property
     def is_over(self) -> bool:
         """Tell whether the task has ended and all of it is durable."""
         return self.standing.has_ended and self.backlog == 0
@@ -249,14 +262,49 @@ class LiveTask:
             self._loop.call_soon(self._flush)
         return others
 
+    @property
+    def next_result(self) -> int:
+        """The number of the next entry of the journal."""
+        return self._journal_n + 1
+
+    def note(self, kind: str, name: str, result: bytes, *, wake_at_ms: int = 0) -> None:
+        """Add a result to the journal; it goes with what is enqueued in the same pass.
+
+        Args:
+            wake_at_ms: when the task is to be woken, if it waits for that now.
+        """
+        if self.failure is not None:
+            raise self.failure
+        # Only results count: a task that says something and then falls over gets nowhere. To be
+        # woken is no attempt, so that one is given in advance.
+        self.attempts = -1 if wake_at_ms else 0
+        self._journal_n += 1
+        self._extras += 1
+        self._journal.append(
+            JournalEntry(
+                n=self._journal_n, kind=kind, name=name, result=result, seq=self.standing.seq
+            )
+        )
+        self._wake_at_ms = wake_at_ms
+        self._flush_soon()
+
+    def note_awake(self) -> None:
+        """Note that what the task waited for has come to pass; it need not be woken any more."""
+        if self._wake_at_ms:
+            self._wake_at_ms = 0
+            self.attempts = max(0, self.attempts)
+            self._extras += 1
+            self._flush_soon()
+
+    def count_attempt(self) -> None:
+        """Note that the task is run again."""
+        self.attempts += 1
+        self._extras += 1
+        self._flush_soon()
+
     def take_up(self, n: int) -> None:
         """Note that the inbox up to number ``n`` goes with the next write."""
         self._inbox_taken = max(self._inbox_taken, n)
-
-    def note(self, kind: str, name: str, result: bytes) -> None:
-        """Add a result to the journal; it goes with the next write."""
-        self._journal_n += 1
-        self._journal.append(JournalEntry(n=self._journal_n, kind=kind, name=name, result=result))
 
     def answers_send(self, record: SendRecord) -> None:
         """Let the next write remember which send it answers."""
@@ -280,11 +328,12 @@ class LiveTask:
     async def durable(self) -> int:
         """Wait until everything enqueued so far is committed; return its last event's number."""
         seq = self.standing.seq
-        if self._stored_seq < seq:
+        mark = seq + self._extras
+        if self._stored_mark < mark:
             if self.failure is not None:
                 raise self.failure
             waiter = self._loop.create_future()
-            self._durable.append((seq, waiter))
+            self._durable.append((mark, waiter))
             await waiter
         return seq
 
@@ -315,12 +364,25 @@ class LiveTask:
                 waiter.set_exception(error)
                 waiter.exception()  # Perhaps nobody looks at it any more; that is no fault.
 
-    def reset(self, standing: Standing, fold: TaskFold) -> None:
+    def reset(
+        self,
+        standing: Standing,
+        fold: TaskFold,
+        *,
+        journal_n: int,
+        attempts: int = 0,
+        wake_at_ms: int = 0,
+    ) -> None:
         """Go back to what the store has, after a write was lost."""
         self.failure = None
         self.standing = standing
         self._fold = fold
         self._stored_seq = self._snapshot_seq = standing.seq
+        self._journal_n = journal_n
+        self._extras = 0
+        self._stored_mark = standing.seq
+        self._wake_at_ms = self._stored_wake_at_ms = wake_at_ms
+        self.attempts = self._stored_attempts = attempts
         self._stored_state = standing.state
         self._entries.clear()
         self._events = 0
@@ -348,19 +410,29 @@ class LiveTask:
         for item in self.inbox:
             self._fold.record(item.errand.message)
             self._entries.append(encode_entry(item.errand.message))
-            if item.is_stored:
-                self.take_up(item.stored.result())
             self.join_settled(item.waiters)
         self.inbox.clear()
+        # Some may still be on their way to the store, and have no number yet.
+        self.take_up(WHOLE_INBOX)
+
+    def _flush_soon(self) -> None:
+        if not self._is_flush_due and self._in_flight is None:
+            self._is_flush_due = True
+            self._loop.call_soon(self._flush)
 
     def _flush(self) -> None:
         self._is_flush_due = False
-        if not self._events or self.failure is not None:
-            return
         standing = self.standing
+        mark = standing.seq + self._extras
+        if mark == self._stored_mark or self.failure is not None:
+            return
+        self._flying_mark = mark
         if self._ends_long():
             self._flush_all_but_the_end()
             return
+        if standing.has_ended:
+            self._wake_at_ms = 0
+        wake_at_ms = self._wake_at_ms
         write = TaskWrite(
             task_id=standing.task_id,
             epoch=self.epoch,
@@ -370,15 +442,19 @@ class LiveTask:
             events=self._events,
             state=standing.state if self._is_status_due else None,
             status_at_ms=self._status_at_ms,
-            snapshot=self._snapshot(),
+            snapshot=self._snapshot() if self._events else None,
             inbox_taken=self._inbox_taken,
             journal=tuple(self._journal),
+            wake_at_ms=wake_at_ms if wake_at_ms != self._stored_wake_at_ms else None,
+            attempts=self.attempts if self.attempts != self._stored_attempts else None,
             send=self._send,
         )
         self._in_flight = write
         self._entries = []
         self._events = 0
         self._journal.clear()
+        self._stored_wake_at_ms = wake_at_ms
+        self._stored_attempts = self.attempts
         self._is_status_due = False
         self._inbox_taken = 0
         self._send = None
@@ -402,6 +478,7 @@ class LiveTask:
             entries=tuple(self._entries[:-1]),
             events=self._events - 1,
         )
+        self._flying_mark = self._stored_mark + write.events
         self._in_flight = write
         self._entries = self._entries[-1:]
         self._events = 1
@@ -433,24 +510,24 @@ class LiveTask:
             return
         events = number_events(self._stored_seq + 1, write.entries, self._stored_seq)
         self._stored_seq += write.events
+        self._stored_mark = self._flying_mark
         if write.state is not None:
             self._stored_state = write.state
         ended_at = self._stored_seq if self.is_over else 0
         paused_at = self._paused_at if self._paused_at <= self._stored_seq else 0
         self.channel.publish(self._stored_seq, events, paused_at=paused_at, ended_at=ended_at)
         self._release_waiters()
-        if self._events:
+        if self.standing.seq + self._extras > self._stored_mark:
             self._flush()
         elif ended_at:
             self._watcher.task_ended(self)
 
     def _release_waiters(self) -> None:
-        seq = self._stored_seq
         if self._durable:
-            self._durable = _release(self._durable, seq)
+            self._durable = _release(self._durable, self._stored_mark)
         state = self._stored_state
         if self._settled and state is not None and (state.is_terminal or state.is_interrupted):
-            self._settled = _release(self._settled, seq)
+            self._settled = _release(self._settled, self._stored_seq)
 
     def _lose(self, error: StoreError) -> None:
         if isinstance(error, ConflictError):

@@ -48,7 +48,7 @@ from dragoman.server.hub import Channel, Follower, Hub
 from dragoman.server.live import LiveTask
 from dragoman.server.pages import decode_page_token, encode_page_token
 from dragoman.server.patience import Patience
-from dragoman.server.recovery import check_is_here, document_of
+from dragoman.server.recovery import document_of
 from dragoman.server.runner import Runner
 from dragoman.server.sending import Accepted, Sender
 from dragoman.service.service import Call, EventStream
@@ -113,7 +113,12 @@ class LocalService:
         if isinstance(sent, Message):
             return self._lone_frame(EventDocument(0, b'{"message":' + _encode(sent) + b"}"))
         if isinstance(sent, StoredTask):
-            return await self._revisit(sent, call.cursor)
+            if sent.state.is_terminal:
+                return await self._revisit(sent, call.cursor)
+            live = await self._runner.adopt(sent)
+            return await self._follow(
+                live, until_pause=True, cursor=call.cursor, history_length=history_length
+            )
         sent.settled.cancel()
         # A cursor counts only for a message that was sent before: then this is a reconnect.
         cursor = call.cursor if sent.is_known else None
@@ -171,8 +176,9 @@ class LocalService:
     async def subscribe_to_task(self, request: SubscribeToTaskRequest, call: Call) -> EventStream:
         """Follow a task that has not ended, or one that the caller has a cursor for."""
         task = await self._authorized(Operation.SUBSCRIBE_TO_TASK, request.id, call)
+        if isinstance(task, StoredTask) and not task.state.is_terminal:
+            task = await self._runner.adopt(task)
         if isinstance(task, StoredTask):
-            check_is_here(task)
             has_cursor = call.cursor is not None and 1 <= call.cursor <= task.seq
             if not has_cursor and not call.ends_at_stops:
                 # R-3.1.6-3.
@@ -247,7 +253,7 @@ class LocalService:
         return await self._find(_scope(call), task_id)
 
     async def _find(self, scope: Scope, task_id: str) -> LiveTask | StoredTask:
-        """Return a task: live, or from the store when it has ended or is run by another server."""
+        """Return a task: live, or from the store when it has ended or is put aside."""
         live = self._runner.find(scope, task_id)
         if live is not None:
             return live

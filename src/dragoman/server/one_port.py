@@ -4,26 +4,35 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import typing
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import uvicorn
 
+from dragoman.bindings.http2.frames import PREFACE
 from dragoman.server.exchange import ABORT, REPLY, TLS
 from dragoman.server.http_cycle import CycleProtocol
 from dragoman.server.http_watch import DEFAULT_LIMITS
 from dragoman.server.limits import ConnectionLimits
 from dragoman.server.peers import peer_of
-from dragoman.server.relay import Backend, Near
 
 if TYPE_CHECKING:
     from uvicorn.server import ServerState
 
-__all__ = ("FirstBytes", "Protocol", "Server", "speaking_both")
+__all__ = ("Backend", "FirstBytes", "Protocol", "Server", "speaking_both")
 
-PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-"""How every HTTP/2 connection begins (RFC 9113, 3.4); no request of HTTP/1.1 begins so."""
+
+class Backend(typing.Protocol):
+    """Whoever serves HTTP/2."""
+
+    def accept(self, on_lost: Callable[[], object]) -> asyncio.Protocol | None:
+        """Return what serves a connection, None if it must be cut.
+
+        It has ``shutdown``, which uvicorn calls when it stops, and calls ``on_lost`` at its end.
+        """
+        ...
 
 
 class Protocol(CycleProtocol):
@@ -85,16 +94,10 @@ class FirstBytes(asyncio.Protocol):
         first = self._first = self._first + data
         if first.startswith(PREFACE):
             self._leave()
-            near = Near(self._transport)
-            self._connections.add(near)
-            near.lost.add_done_callback(lambda _: self._connections.discard(near))
-            self._http2.serve(near, first)
+            self._hand_over(self._speak_http2(), first)
         elif not PREFACE.startswith(first):
             self._leave()
-            protocol = self._speak_http1()
-            self._transport.set_protocol(protocol)
-            protocol.connection_made(self._transport)
-            protocol.data_received(first)
+            self._hand_over(self._speak_http1(), first)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Be done; it never said anything."""
@@ -104,6 +107,20 @@ class FirstBytes(asyncio.Protocol):
     def shutdown(self) -> None:
         """End, as uvicorn asks of every connection when it stops."""
         self._transport.close()
+
+    def _speak_http2(self) -> asyncio.Protocol | None:
+        protocol = self._http2.accept(lambda: self._connections.discard(protocol))
+        if protocol is not None:
+            self._connections.add(protocol)
+        return protocol
+
+    def _hand_over(self, protocol: asyncio.Protocol | None, first: bytes) -> None:
+        if protocol is None:
+            self._transport.abort()
+            return
+        self._transport.set_protocol(protocol)
+        protocol.connection_made(self._transport)
+        protocol.data_received(first)
 
     def _leave(self) -> None:
         self._timer.cancel()

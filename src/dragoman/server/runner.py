@@ -12,26 +12,28 @@ from collections.abc import Coroutine
 from contextlib import suppress
 from typing import Final
 
-import msgspec
 from msgspec import Struct
 
 from dragoman.clock import Clock
-from dragoman.engine.commands import Begin, Cancel, Deliver, Finish, Withdraw
+from dragoman.engine.commands import Begin, Cancel, Deliver, GoOn, Withdraw
 from dragoman.engine.effects import Enqueue
 from dragoman.engine.fold import TaskFold
+from dragoman.engine.journal import TURN
 from dragoman.engine.machine import Standing
 from dragoman.errors import ConflictError, StoreError, StoreUnavailableError, UnavailableError
 from dragoman.model.messages import Message
 from dragoman.model.operations import SendMessageRequest
 from dragoman.model.tasks import TaskState
+from dragoman.server.errands import Answer, Errand, QueuedErrand, decode_errand, encode
 from dragoman.server.hub import Channel, Hub
-from dragoman.server.live import Errand, LiveTask, QueuedErrand
+from dragoman.server.live import LiveTask
 from dragoman.server.nursery import Nursery
 from dragoman.server.recovery import fold_of, standing_of
 from dragoman.server.slots import Seat, Slots
+from dragoman.server.turn import ASK, question_name
 from dragoman.server.turns import STORE_POLL_SECONDS, Turns
 from dragoman.service.principal import ANONYMOUS
-from dragoman.service.worker import Failed, Plan, Worker
+from dragoman.service.worker import Failed, Plan, Suspended, Worker
 from dragoman.stores.base import NewTask, Scope, SendRecord, StoredTask, TaskStore
 
 __all__ = ("Delivery", "Limits", "Runner")
@@ -44,7 +46,11 @@ _LAST_COMMIT_SECONDS: Final = 5.0
 _STOPPING: Final = "The server is shutting down; try again"
 _NO_STORE: Final = "The store is not available; try again later"
 
-_decode_message = msgspec.json.Decoder(Message).decode
+INTERRUPTED_REASON: Final = (
+    "The server was restarted while this task was under way; it cannot be continued. "
+    "Send the message again with a new messageId."
+)
+"""What is said of a task whose skill is not to be run again (``on_crash="fail"``)."""
 
 
 class Limits(Struct, frozen=True, kw_only=True):
@@ -54,6 +60,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     waiting_turns: int = 10_000
     turns_per_owner: int = 5000
     cancel_grace_seconds: float = 10.0
+    turn_seconds: float = 0.0
 
 
 class Delivery(Struct, frozen=True):
@@ -70,14 +77,16 @@ class Runner:
     def __init__(
         self, *, worker: Worker, store: TaskStore, clock: Clock, hub: Hub, limits: Limits
     ) -> None:
+        self._worker = worker
         self._store = store
         self._clock = clock
         self._hub = hub
         self._limits = limits
         self._slots = Slots(limits.running_turns, limits.waiting_turns, limits.turns_per_owner)
-        self._turns = Turns(worker, self._slots, clock)
+        self._turns = Turns(worker, store, self._slots, clock, turn_seconds=limits.turn_seconds)
         self._nursery = Nursery()
         self._live: dict[str, LiveTask] = {}
+        self._adoptions: dict[str, asyncio.Task[LiveTask]] = {}
         # What clients call the tasks whose first write may still be on its way.
         self._aliases: dict[tuple[Scope, str], str] = {}
         # What has a claim on the grace period beside the turns: direct answers and cleanups.
@@ -93,6 +102,10 @@ class Runner:
         """Return the live task of this id if it belongs to this scope."""
         live = self._live.get(task_id)
         return live if live is not None and live.scope == scope else None
+
+    def tasks(self) -> tuple[LiveTask, ...]:
+        """Return the tasks that are in memory."""
+        return tuple(self._live.values())
 
     def find_alias(self, scope: Scope, alias: str) -> str | None:
         """Return the id of the live task that a client of this scope calls by an id of its own."""
@@ -133,12 +146,21 @@ class Runner:
         # Spawned before the first write is scheduled: a turn that ends in its first pass is one
         # write.
         live.turn = self._nursery.spawn(self._turns.run(live, errand, seat), name=task_id)
+        if not errand.is_bare:
+            # The message is in the history; what came with it is kept here.
+            live.note(TURN, "", encode(errand))
         live.execute(Begin(errand.message))
         return live
 
     def deliver(self, live: LiveTask, errand: Errand, send: SendRecord | None) -> Delivery:
         """Hand a further message to a task. It is acknowledged once ``stored`` has been awaited."""
         self.check()
+        is_auth = live.standing.state is TaskState.AUTH_REQUIRED
+        question = question_name(is_auth=is_auth)
+        if live.pause is not None and live.pause.cancelled() and live.is_questioned:
+            # The author's code has just stopped waiting: this is no answer any more.
+            live.note(ASK, question, encode(Answer()))
+            live.execute(GoOn())
         effects = live.execute(Deliver(errand.message))
         if isinstance(effects[0], Enqueue):
             item = QueuedErrand(errand)
@@ -149,23 +171,48 @@ class Runner:
             # In a task of ours: whatever becomes of the request, the message is stored or not.
             storing = self._nursery.spawn(self._store_item(live, item, send), name=live.task_id)
             return Delivery(settled, _stored(storing, item))
+        live.note(ASK, question, encode(Answer(errand=errand)))
         if send is not None:
             live.answers_send(send)
         settled = live.settled()
-        if live.answer is not None and not live.answer.done():
-            live.answer.set_result(errand)
+        if live.pause is not None and not live.pause.done():
+            live.pause.set_result(errand)
+        elif live.turn is None:
+            self.run_again(live)
         return Delivery(settled, live.durable())
 
     async def cancel(self, live: LiveTask) -> None:
         """Cancel a task, durably. The turn is then stopped and cleaned up after."""
         live.execute(Cancel())
         await live.durable()
-        if live.turn is not None:
-            self._spawn_errand(self._wind_down(live, live.turn), f"end of {live.task_id}")
+        self._spawn_errand(self._wind_down(live, live.turn), f"end of {live.task_id}")
 
     async def adopt(self, stored: StoredTask) -> LiveTask:
-        """Bring an unfinished task of the store to life, without a turn, under a new lease."""
+        """Bring an unfinished task of the store to life, without a turn, under a new lease.
+
+        Raises:
+            UnavailableError: somebody else has it.
+        """
+        if stored.id in self._live:
+            return self._live[stored.id]
+        adoption = self._adoptions.get(stored.id)
+        if adoption is None:
+            adoption = self._nursery.loop.create_task(self._adopt(stored), name=stored.id)
+            self._adoptions[stored.id] = adoption
+            adoption.add_done_callback(lambda _: self._adoptions.pop(stored.id, None))
+        try:
+            return await asyncio.shield(adoption)
+        except ConflictError:
+            live = self._live.get(stored.id)
+            if live is not None:
+                return live
+            raise UnavailableError("The task is run by another server; try again later") from None
+        except StoreError:
+            raise UnavailableError(_NO_STORE) from None
+
+    async def _adopt(self, stored: StoredTask) -> LiveTask:
         epoch = await self._store.take_over(stored.id, stored.epoch)
+        journal = await self._store.read_journal(stored.id)
         fold = fold_of(stored)
         live = LiveTask(
             watcher=self,
@@ -182,19 +229,50 @@ class Runner:
             standing=standing_of(stored, fold, unread=len(stored.inbox)),
             fold=fold,
             epoch=epoch,
+            journal_n=journal[-1].n if journal else 0,
+            attempts=stored.attempts,
+            wake_at_ms=stored.wake_at_ms,
         )
         for item in stored.inbox:
-            queued = QueuedErrand(Errand(message=_decode_message(item.message)))
+            queued = QueuedErrand(decode_errand(item.body))
             queued.stored.set_result(item.n)
             live.inbox.append(queued)
+        live.paused_ms = self._clock.now_ms()
         self._live[stored.id] = live
         return live
 
-    async def abandon(self, stored: StoredTask, reason: str) -> None:
+    def run_again(self, live: LiveTask) -> None:
+        """Run the turn that a task was in from the top; end the task if its skill forbids that."""
+        if not self._worker.resumes(live.record.skill_id):
+            self._spawn_errand(self._give_up(live, INTERRUPTED_REASON), f"end of {live.task_id}")
+            return
+        live.paused_ms = 0
+        live.seat = seat = Seat(self._slots, live.scope.owner)
+        seat.claim()
+        live.turn = self._nursery.spawn(self._turns.run_again(live, seat), name=live.task_id)
+
+    async def give_up(self, stored: StoredTask, reason: str) -> None:
         """End an unfinished task of the store as failed."""
-        live = await self.adopt(stored)
-        live.execute(Finish(TaskState.FAILED, self._turns.status_message(live, reason)))
+        await self._give_up(await self.adopt(stored), reason)
+
+    async def abandon(self, live: LiveTask, reason: str) -> None:
+        """End a task as failed, durably. Its turn, if it has one, is then stopped."""
+        await self._give_up(live, reason)
+        live.is_stopping = True
+        if live.turn is not None:
+            self._spawn_errand(self._stop(live, live.turn), f"end of {live.task_id}")
+
+    async def _give_up(self, live: LiveTask, reason: str) -> None:
+        await self._turns.finish(live, Failed(self._turns.status_message(live, reason)))
         await live.durable()
+
+    def put_aside(self, live: LiveTask) -> None:
+        """Let a task that only waits leave memory. What it waits for brings it back."""
+        self.task_ended(live)
+        live.is_stopping = True
+        live.lost = Suspended()
+        if live.pause is not None and not live.pause.done():
+            live.pause.set_exception(live.lost)
 
     async def answer(
         self, plan: Plan, request: SendMessageRequest, context_id: str, owner: str = ANONYMOUS
@@ -216,7 +294,7 @@ class Runner:
         What is left stays in the store as it is, for the next start.
         """
         self._is_draining = True
-        turns = {live.turn for live in self._live.values() if live.turn and live.answer is None}
+        turns = {live.turn for live in self._live.values() if live.turn and live.pause is None}
         turns |= self._errands
         if turns:
             _logger.info("waiting up to %s s for %d running turns", grace_seconds, len(turns))
@@ -228,16 +306,25 @@ class Runner:
                 await asyncio.gather(*ended, return_exceptions=True)
         left = [live for live in self._live.values() if not live.is_over]
         if left:
-            _logger.warning("unfinished, to be ended as failed at the next start: %d", len(left))
+            _logger.info("unfinished, to be continued at the next start: %d", len(left))
         for live in left:
             live.is_stopping = True
         await self._nursery.close()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_LAST_COMMIT_SECONDS):
+                await asyncio.gather(*map(self._hand_over, left), return_exceptions=True)
         for live in left:
             live.fail_waiters(UnavailableError(_STOPPING))
 
+    async def _hand_over(self, live: LiveTask) -> None:
+        """Leave a task for the next start, which does not count as an attempt."""
+        await live.durable()
+        await self._store.take_over(live.task_id, live.epoch, attempts=max(0, live.attempts) - 1)
+
     def task_ended(self, live: LiveTask) -> None:
         """Forget a task that is over; its followers keep what they need."""
-        self._live.pop(live.task_id, None)
+        if self._live.get(live.task_id) is live:
+            del self._live[live.task_id]
         if live.record.alias:
             self._aliases.pop((live.scope, live.record.alias), None)
         for step in live.epilogue:
@@ -269,9 +356,9 @@ class Runner:
         self, live: LiveTask, item: QueuedErrand, send: SendRecord | None
     ) -> None:
         """Store a message of the inbox, and tell by ``item.stored`` what became of it."""
-        message = msgspec.json.encode(item.errand.message)
+        body = encode(item.errand)
         try:
-            item.stored.set_result(await self._store.put_inbox(live.task_id, message, send))
+            item.stored.set_result(await self._store.put_inbox(live.task_id, body, send))
         except (StoreError, asyncio.CancelledError) as error:
             if item in live.inbox:
                 live.inbox.remove(item)
@@ -280,9 +367,14 @@ class Runner:
             item.stored.set_exception(StoreUnavailableError(str(error)))
             item.stored.exception()  # Perhaps nobody looks at it; that is no fault.
 
-    async def _wind_down(self, live: LiveTask, turn: asyncio.Task[None]) -> None:
-        """Stop a turn: cancel, a grace period, then the cleanup hook."""
+    async def _wind_down(self, live: LiveTask, turn: asyncio.Task[None] | None) -> None:
+        """Stop a turn, if one runs: cancel, a grace period, then the cleanup hook."""
         live.is_stopping = True
+        if turn is not None:
+            await self._stop(live, turn)
+        await self._turns.clean_up(live)
+
+    async def _stop(self, live: LiveTask, turn: asyncio.Task[None]) -> None:
         turn.cancel()
         await asyncio.wait([turn], timeout=self._limits.cancel_grace_seconds)
         if not turn.done():
@@ -290,7 +382,6 @@ class Runner:
                 "task %s: its code ignores cancellation; it is left behind", live.task_id
             )
         live.leave_seat()
-        await self._turns.clean_up(live)
 
     async def _recover(self, live: LiveTask) -> None:
         """Bring a task back to what the store has, as soon as the store is back."""
@@ -299,10 +390,30 @@ class Runner:
             _logger.warning("task %s was never stored; its turn is stopped", live.task_id)
             self._drop(live)
             return
-        live.lost = UnavailableError("The store failed; output of this turn was lost")
+        journal = await self._store.read_journal(live.task_id)
+        may_resume = self._worker.resumes(live.record.skill_id)
+        if may_resume and live.turn is not None:
+            # Put aside first, so that nothing of it comes between.
+            live.lost = Suspended()
+            await self._stop(live, live.turn)
+            live.turn = None
+            live.paused_ms = self._clock.now_ms()
+        else:
+            live.lost = UnavailableError("The store failed; output of this turn was lost")
         fold = fold_of(stored)
-        live.reset(standing_of(stored, fold, unread=len(live.inbox)), fold)
-        if live.turn is None or live.turn.done():
+        standing = standing_of(stored, fold, unread=len(live.inbox))
+        live.reset(
+            standing,
+            fold,
+            journal_n=journal[-1].n if journal else 0,
+            attempts=stored.attempts,
+            wake_at_ms=stored.wake_at_ms,
+        )
+        if may_resume:
+            live.lost = None
+            if not standing.has_ended and not live.is_questioned:
+                self.run_again(live)
+        elif live.turn is None or live.turn.done():
             await self._turns.finish(live, Failed())
 
     async def _load_when_available(self, live: LiveTask) -> StoredTask | None:

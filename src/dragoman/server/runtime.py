@@ -8,12 +8,14 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from dragoman.clock import Clock, SystemClock
+from dragoman.errors import StoreError
 from dragoman.server.access import Access
 from dragoman.server.config import Settings
 from dragoman.server.hub import Hub
 from dragoman.server.local import ExtendedCard, LocalService
 from dragoman.server.nursery import Nursery
-from dragoman.server.recovery import end_unfinished
+from dragoman.server.resumption import Resumption, ResumptionLimits
+from dragoman.server.retention import Ages, Retention
 from dragoman.server.runner import Limits, Runner
 from dragoman.server.sending import Sender
 from dragoman.server.sends import Sends
@@ -26,6 +28,9 @@ __all__ = ("Runtime",)
 _logger = logging.getLogger(__name__)
 
 _HOUSEKEEPING_SECONDS: Final = 60.0
+
+_ROUND_SECONDS: Final = 1.0
+"""How often tasks are looked for that are to be woken or put aside."""
 
 
 class Runtime:
@@ -63,6 +68,11 @@ class Runtime:
         return store.is_available and not runner.is_draining
 
     @property
+    def live_tasks(self) -> int:
+        """How many tasks are in memory."""
+        return 0 if self._parts is None else len(self._parts[1].tasks())
+
+    @property
     def started(self) -> LocalService | None:
         """The service, once it has been started."""
         return None if self._parts is None else self._parts[2]
@@ -75,7 +85,7 @@ class Runtime:
         return self._parts[2]
 
     async def start(self) -> None:
-        """Open the store, end what was cut off, get the agent ready."""
+        """Open the store, get the agent ready, take up what was cut off."""
         self._starting = self._starting or asyncio.Lock()
         async with self._starting:
             if self._parts is not None:
@@ -93,6 +103,7 @@ class Runtime:
                     waiting_turns=settings.max_waiting_turns,
                     turns_per_owner=settings.max_turns_per_owner,
                     cancel_grace_seconds=settings.cancel_grace_seconds,
+                    turn_seconds=settings.turn_timeout_seconds,
                 ),
             )
             sends = Sends(store, self.clock, settings.idempotency_seconds)
@@ -108,10 +119,30 @@ class Runtime:
                 access=self._access,
                 extended_card=self._extended_card,
             )
-            await end_unfinished(store, runner)
+            resumption = Resumption(
+                worker=self._worker,
+                store=store,
+                runner=runner,
+                clock=self.clock,
+                nursery=self.nursery,
+                limits=ResumptionLimits(
+                    attempts=settings.max_attempts,
+                    park_after_seconds=settings.park_after_seconds,
+                ),
+            )
+            retention = Retention(
+                store=store,
+                runner=runner,
+                clock=self.clock,
+                ages=Ages(
+                    ended_days=settings.retention_days, waiting_days=settings.input_expiry_days
+                ),
+            )
             await self._worker.startup()
+            await resumption.resume_all()
             self.nursery.spawn(self._beat(), name="heartbeats")
-            self.nursery.spawn(self._keep_house(sends), name="housekeeping")
+            self.nursery.spawn(self._keep_house(sends, retention), name="housekeeping")
+            self.nursery.spawn(self._make_rounds(resumption), name="rounds")
             self._parts = (store, runner, service)
 
     async def stop(self) -> None:
@@ -141,10 +172,22 @@ class Runtime:
             await self.clock.sleep(self._settings.heartbeat_seconds)
             self.hub.heartbeat()
 
-    async def _keep_house(self, sends: Sends) -> None:
+    async def _make_rounds(self, resumption: Resumption) -> None:
+        while True:
+            await self.clock.sleep(_ROUND_SECONDS)
+            try:
+                resumption.park_idle()
+                await resumption.wake_due()
+            except StoreError as error:
+                _logger.debug("no rounds while the store is gone: %s", error)
+            except Exception:
+                _logger.exception("the rounds failed")
+
+    async def _keep_house(self, sends: Sends, retention: Retention) -> None:
         while True:
             await self.clock.sleep(_HOUSEKEEPING_SECONDS)
             try:
                 await sends.forget_old()
+                await retention.enforce()
             except Exception:
                 _logger.exception("housekeeping failed")

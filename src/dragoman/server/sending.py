@@ -20,8 +20,8 @@ from dragoman.errors import (
 )
 from dragoman.model.messages import Message
 from dragoman.model.operations import SendMessageRequest
-from dragoman.server.live import Errand, LiveTask
-from dragoman.server.recovery import check_is_here
+from dragoman.server.errands import Errand
+from dragoman.server.live import LiveTask
 from dragoman.server.runner import Runner
 from dragoman.server.sends import KnownSend, Sends
 from dragoman.service.service import Call
@@ -151,9 +151,10 @@ class Sender:
                     scope, _with_message(request, task_id=known_id), call, record
                 )
             _check_context(message, stored.context_id)
-            check_is_here(stored)
-            # R-3.1.1-2
-            raise TaskEndedError(stored.id, stored.state.value, NO_MORE_MESSAGES)
+            if stored.state.is_terminal:
+                # R-3.1.1-2
+                raise TaskEndedError(stored.id, stored.state.value, NO_MORE_MESSAGES)
+            live = await self._runner.adopt(stored)
         context_id = live.record.context_id
         _check_context(message, context_id)
         self._worker.check_scopes(live.record.skill_id, call.scopes)

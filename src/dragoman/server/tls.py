@@ -21,14 +21,12 @@ class Tls(Struct, frozen=True, kw_only=True):
     """What a server shows of itself, and whom it lets in.
 
     Attributes:
-        certificate, key: the server's own, as PEM; the certificate with its chain.
-        client_ca: who must have signed a client's certificate; empty if clients need none.
+        context: for a port that speaks HTTP/1.1 and HTTP/2.
+        http2: the same for a port that speaks HTTP/2 alone.
     """
 
     context: ssl.SSLContext
-    certificate: bytes
-    key: bytes
-    client_ca: bytes
+    http2: ssl.SSLContext
 
 
 def read_tls(certificate: str, key: str, client_ca: str = "") -> Tls:
@@ -37,30 +35,34 @@ def read_tls(certificate: str, key: str, client_ca: str = "") -> Tls:
     Raises:
         UsageError: a file cannot be read or does not hold what it should; says which.
     """
-    tls = Tls(
-        context=ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER),
-        certificate=_read(certificate),
-        key=_read(key),
-        client_ca=_read(client_ca) if client_ca else b"",
+    for path in (certificate, key, *((client_ca,) if client_ca else ())):
+        _check_readable(path)
+    return Tls(
+        context=_context(certificate, key, client_ca, _PROTOCOLS),
+        http2=_context(certificate, key, client_ca, ["h2"]),
     )
+
+
+def _context(certificate: str, key: str, client_ca: str, protocols: list[str]) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     try:
-        tls.context.load_cert_chain(certificate, key, password=_refuse_password)
+        context.load_cert_chain(certificate, key, password=_refuse_password)
     except ssl.SSLError as error:
         reason = error.reason.replace("_", " ").lower() if error.reason else "not in PEM form"
         raise UsageError(f"cannot use {certificate} with {key}: {reason}") from None
     if client_ca:
         try:
-            tls.context.load_verify_locations(client_ca)
+            context.load_verify_locations(client_ca)
         except ssl.SSLError:
             raise UsageError(f"{client_ca} holds no certificate") from None
-        tls.context.verify_mode = ssl.CERT_REQUIRED
-    tls.context.set_alpn_protocols(_PROTOCOLS)
-    return tls
+        context.verify_mode = ssl.CERT_REQUIRED
+    context.set_alpn_protocols(protocols)
+    return context
 
 
-def _read(path: str) -> bytes:
+def _check_readable(path: str) -> None:
     try:
-        return Path(path).read_bytes()
+        Path(path).read_bytes()
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from None
 

@@ -3,35 +3,69 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Final
 
-import msgspec
-
 from dragoman.clock import Clock
-from dragoman.engine.commands import AddArtifact, Ask, Command, GoOn, Say
+from dragoman.engine.commands import AddArtifact, Ask, Command, GoOn, Say, TakeUp
+from dragoman.engine.journal import Replay
+from dragoman.errors import NoAnswerError, UnavailableError
 from dragoman.model.base import JsonObject
 from dragoman.model.messages import Message
 from dragoman.model.tasks import Artifact
-from dragoman.server.live import Errand, LiveTask
+from dragoman.server.errands import Answer, Errand, decode_answer, encode
+from dragoman.server.live import LiveTask
 from dragoman.server.slots import Seat
 from dragoman.service.principal import Principal
+from dragoman.service.worker import Suspended
 
-__all__ = ("LiveTurn",)
+__all__ = ("ASK", "LiveTurn", "question_name")
+
+ASK: Final = "ask"
+_TIMER: Final = "timer"
+_SLEEP: Final = "sleep"
+_MESSAGE: Final = "message"
 
 BACKLOG_EVENTS: Final = 256
 """Events a turn may be ahead of the store; beyond that, publishing waits for the commit."""
 
 
+def question_name(*, is_auth: bool) -> str:
+    """Return the name under which a question is in the journal."""
+    return "auth" if is_auth else "input"
+
+
 class LiveTurn:
-    """A Turn on a live task. While it waits for an answer, its slot is free for others."""
+    """A Turn on a live task. While it waits or sleeps, its slot is free for others.
 
-    __slots__ = ("_clock", "_errand", "_live", "_seat")
+    Args:
+        replay: what an earlier run of the same turn has done.
 
-    def __init__(self, live: LiveTask, errand: Errand, seat: Seat, clock: Clock) -> None:
+    Attributes:
+        limit: ends the turn when it has worked for too long; it stands still while the turn waits.
+    """
+
+    __slots__ = ("_clock", "_errand", "_live", "_replay", "_seat", "limit")
+
+    def __init__(
+        self,
+        live: LiveTask,
+        errand: Errand,
+        seat: Seat,
+        clock: Clock,
+        replay: Replay | None = None,
+    ) -> None:
         self._live = live
         self._errand = errand
         self._seat = seat
         self._clock = clock
+        self._replay = replay
+        self.limit: asyncio.Timeout | None = None
+
+    @property
+    def is_put_aside(self) -> bool:
+        """Tell whether this run of the turn does not count any more: there will be another."""
+        return isinstance(self._live.lost, Suspended) or self._live.seat is not self._seat
 
     @property
     def task_id(self) -> str:
@@ -93,44 +127,183 @@ class LiveTurn:
 
     async def say(self, message: Message) -> None:
         """Publish a status message."""
+        if self._replay is not None and self._replay.has_said():
+            self._raise_trouble()
+            return
         await self._publish(Say(message))
 
     async def artifact(
         self, artifact: Artifact, *, append: bool = False, last_chunk: bool = False
     ) -> None:
         """Publish an artifact or a chunk of one."""
-        await self._publish(AddArtifact(artifact, append, last_chunk))
+        command = AddArtifact(artifact, append, last_chunk)
+        if self._replay is None:
+            await self._publish(command)
+        else:
+            self._raise_trouble()
+            for each in self._replay.publish(command):
+                await self._publish(each)
         if not last_chunk and self._live.is_breath_due:
             # More is to come: what is there goes out now, and others get to run in between.
             await asyncio.sleep(0)
 
-    async def ask(self, message: Message, *, is_auth: bool = False) -> Message:
+    async def ask(
+        self, message: Message, *, is_auth: bool = False, timeout_seconds: float | None = None
+    ) -> Message:
         """Pause the task and wait for the message that answers; the answer is journaled."""
-        live = self._live
-        answer: asyncio.Future[Errand] = asyncio.get_running_loop().create_future()
+        name = question_name(is_auth=is_auth)
+        deadline_ms = 0
+        if timeout_seconds is not None:
+            deadline_ms = self._recorded_time(_TIMER, timeout_seconds)
+        recorded = self.recall(ASK, name)
+        if recorded is not None:
+            return await self._take(decode_answer(recorded))
         if not self._seat.is_taken:
             await self._sit_down()
+        live = self._live
         self._execute(Ask(message, is_auth))
-        live.answer = answer
+
+        def give_up() -> None:
+            live.note(ASK, name, encode(Answer(is_late=True)))
+            live.execute(GoOn())
+
+        try:
+            errand = await self._pause(deadline_ms, give_up)
+        except BaseException:
+            if live.is_questioned and not live.is_stopping and live.failure is None:
+                # The author's code does not wait any longer (a timeout of its own, say).
+                live.note(ASK, name, encode(Answer()))
+                live.execute(GoOn())
+            raise
+        return await self._take(Answer(errand=errand, is_late=errand is None))
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait, without the slot; the time to wake is journaled."""
+        until_ms = self._recorded_time(_SLEEP, seconds)
+        if until_ms > self._clock.now_ms():
+            await self._pause(until_ms, self._live.note_awake)
+            await self._seat.taken()
+        elif self._replay is None or self._replay.is_over:
+            # It was slept through. Earlier ones have no say in when the task is to be woken.
+            self._live.note_awake()
+
+    async def take_message(self) -> Message | None:
+        """Take up what waits longest in the inbox; what was taken is journaled."""
+        recorded = self.recall(_MESSAGE, "")
+        if recorded is not None:
+            taken = decode_answer(recorded).errand
+            return None if taken is None else taken.message
+        if not self._seat.is_taken:
+            await self._sit_down()
+        live = self._live
+        if not (live.inbox and live.inbox[0].is_stored):
+            live.note(_MESSAGE, "", encode(Answer()))
+            return None
+        item = live.inbox.popleft()
+        live.take_up(item.stored.result())
+        self._execute(TakeUp(item.errand.message))
+        live.join_settled(item.waiters)
+        live.note(_MESSAGE, "", encode(Answer(errand=item.errand)))
+        return item.errand.message
+
+    async def flush(self) -> None:
+        """Wait until everything published and recorded so far is durable."""
+        self._raise_trouble()
+        await self._live.durable()
+
+    def recall(self, kind: str, name: str) -> bytes | None:
+        """Return the result that is recorded for this call; None if it is to be made now."""
+        self._raise_trouble()
+        return None if self._replay is None else self._replay.recall(kind, name)
+
+    def note(self, kind: str, name: str, result: bytes) -> None:
+        """Record a result; it goes with the next write."""
+        self._raise_trouble()
+        self._live.note(kind, name, result)
+
+    async def record(self, kind: str, name: str, result: bytes) -> None:
+        """Record a result, durably."""
+        self.note(kind, name, result)
+        await self._live.durable()
+
+    def call_key(self) -> str:
+        """Return what names the next recorded call: the task and the number in its journal."""
+        return f"{self.task_id}/{self._live.next_result}"
+
+    def now_ms(self) -> int:
+        """Return milliseconds since the Unix epoch."""
+        return self._clock.now_ms()
+
+    def _recorded_time(self, kind: str, seconds: float) -> int:
+        """Return when a wait is over, as it was decided when it began."""
+        recorded = self.recall(kind, "")
+        if recorded is not None:
+            return int(recorded)
+        until_ms = self._clock.now_ms() + round(seconds * 1000)
+        self._live.note(kind, "", b"%d" % until_ms, wake_at_ms=until_ms)
+        return until_ms
+
+    async def _pause(self, until_ms: int, time_over: Callable[[], None]) -> Errand | None:
+        """Wait for an answer without a slot; None if the time is over first, 0 being never.
+
+        ``time_over`` is called in the moment in which that is decided, so that no answer can come
+        in between.
+        """
+        live = self._live
+        pause: asyncio.Future[Errand | None] = asyncio.get_running_loop().create_future()
+        timer: asyncio.Future[None] | None = None
+
+        def end(_: object) -> None:
+            if pause.done():
+                return
+            try:
+                time_over()
+            except UnavailableError as error:
+                pause.set_exception(error)
+            else:
+                pause.set_result(None)
+
+        live.pause = pause
+        left = self._stop_limit()
         try:
             await live.durable()
             self._seat.leave()
-            errand = await answer
-        except BaseException:
-            live.answer = None
-            if not live.is_stopping and live.failure is None:
-                live.execute(GoOn())  # The author's code does not wait any longer (a timeout, say).
-            raise
-        live.answer = None
-        await self._seat.taken()
-        self._errand = errand
-        live.note("ask", "auth" if is_auth else "input", msgspec.json.encode(errand.message))
-        return errand.message
+            live.paused_ms = self._clock.now_ms()
+            if until_ms:
+                seconds = max(0.0, (until_ms - live.paused_ms) / 1000)
+                timer = asyncio.ensure_future(self._clock.sleep(seconds))
+                timer.add_done_callback(end)
+            return await pause
+        finally:
+            live.pause = None
+            live.paused_ms = 0
+            if self.limit is not None and left is not None:
+                self.limit.reschedule(asyncio.get_running_loop().time() + left)
+            if timer is not None:
+                timer.remove_done_callback(end)
+                timer.cancel()
 
-    async def flush(self) -> None:
-        """Wait until everything published so far is durable."""
-        self._raise_trouble()
-        await self._live.durable()
+    def _stop_limit(self) -> float | None:
+        """Let the time limit stand still, and return how much of it is left."""
+        when = None if self.limit is None else self.limit.when()
+        if self.limit is None or when is None or self.limit.expired():
+            return None
+        self.limit.reschedule(None)
+        return when - asyncio.get_running_loop().time()
+
+    async def _take(self, answer: Answer) -> Message:
+        """Go on with what became of a question."""
+        if answer.is_late:
+            raise NoAnswerError("No answer came in the time that was given for it")
+        if answer.errand is None:
+            # The author's code had stopped waiting, and will do so again.
+            self._seat.leave()
+            await asyncio.get_running_loop().create_future()
+        assert answer.errand is not None  # noqa: S101 - the future above has no result
+        if not self._seat.is_taken:
+            await self._seat.taken()
+        self._errand = answer.errand
+        return answer.errand.message
 
     async def _publish(self, command: Command) -> None:
         if not self._seat.is_taken:
@@ -152,5 +325,8 @@ class LiveTurn:
         if self._live.standing.has_ended:
             # The task was canceled: whatever the worker still has to say comes too late.
             raise asyncio.CancelledError
+        if self._live.seat is not self._seat:
+            # It would not stop when its store had failed, and is run again since.
+            raise Suspended
         if self._live.lost is not None:
             raise self._live.lost

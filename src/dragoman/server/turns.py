@@ -1,4 +1,8 @@
-"""Turns: the worker's code at work on live tasks, one turn of a task at a time."""
+"""Turns: the worker's code at work on live tasks, one turn of a task at a time.
+
+A turn that was cut off or put aside is run again from the top: the results in the journal are
+handed back to it, and what the log has of it stands (``dragoman.engine.journal``).
+"""
 
 from __future__ import annotations
 
@@ -9,15 +13,32 @@ from typing import Final
 from dragoman.clock import Clock
 from dragoman.engine.commands import Finish, Start, TakeUp
 from dragoman.engine.effects import Effect, NextTurn
-from dragoman.errors import A2AError, InternalError, StoreError, UnavailableError
+from dragoman.engine.journal import TURN, Replay
+from dragoman.errors import (
+    A2AError,
+    InternalError,
+    NoAnswerError,
+    StoreError,
+    StoreUnavailableError,
+    UnavailableError,
+)
 from dragoman.model.messages import Message, Role
 from dragoman.model.operations import SendMessageRequest
 from dragoman.model.parts import Part
 from dragoman.model.tasks import TaskState
-from dragoman.server.live import Errand, LiveTask
+from dragoman.server.errands import Errand, decode_errand, encode
+from dragoman.server.live import LiveTask
 from dragoman.server.slots import Seat, Slots
 from dragoman.server.turn import LiveTurn
-from dragoman.service.worker import Completed, Failed, Outcome, Plan, Refused, Worker
+from dragoman.service.worker import (
+    Completed,
+    Failed,
+    Outcome,
+    Plan,
+    Refused,
+    Worker,
+)
+from dragoman.stores.base import TaskStore
 
 __all__ = ("STORE_POLL_SECONDS", "Turns")
 
@@ -40,27 +61,64 @@ _OUTPUT_LOST: Final = "The store failed while the task was running; part of its 
 class Turns:
     """Runs the worker. Whatever its code raises ends a task or an answer, never the server."""
 
-    def __init__(self, worker: Worker, slots: Slots, clock: Clock) -> None:
+    def __init__(
+        self,
+        worker: Worker,
+        store: TaskStore,
+        slots: Slots,
+        clock: Clock,
+        *,
+        turn_seconds: float = 0.0,
+    ) -> None:
+        """Keep what is needed; ``turn_seconds`` is how long a turn may work, 0 for ever."""
         self._worker = worker
+        self._store = store
         self._slots = slots
         self._clock = clock
+        self._turn_seconds = turn_seconds
 
-    async def run(self, live: LiveTask, errand: Errand, seat: Seat) -> None:
-        """Run turn after turn until nothing waits in the inbox."""
+    async def run(
+        self, live: LiveTask, errand: Errand, seat: Seat, replay: Replay | None = None
+    ) -> None:
+        """Run turn after turn until nothing waits in the inbox.
+
+        Args:
+            replay: what an earlier run of the first of these turns has done.
+        """
         try:
             # Here and below: a coroutine that would find nothing to wait for is not even begun.
             if not seat.is_taken:
                 await seat.taken()
             if live.failure is not None:
                 await self._usable(live)
-            live.execute(Start())
+            if live.standing.state is TaskState.SUBMITTED:
+                live.execute(Start())
             following: Errand | None = errand
             while following is not None:
-                turn = LiveTurn(live, following, seat, self._clock)
+                turn = LiveTurn(live, following, seat, self._clock, replay)
                 outcome = await self._work(live, turn)
+                if outcome is None:
+                    return
                 following = await self._end(live, outcome)
+                replay = None
         finally:
             seat.leave()
+
+    async def run_again(self, live: LiveTask, seat: Seat) -> None:
+        """Run the turn that the task was in, and those after it."""
+        try:
+            replay = await self._replay_of(live)
+        except BaseException:
+            seat.leave()
+            raise
+        if live.standing.has_ended:
+            seat.leave()
+            return
+        if replay.begun_by is None:
+            errand = Errand(message=live.history()[0])
+        else:
+            errand = decode_errand(replay.begun_by)
+        await self.run(live, errand, seat, replay)
 
     async def answer(
         self,
@@ -101,7 +159,7 @@ class Turns:
             await self._usable(live)
         if live.standing.has_ended:
             return ()
-        if live.lost is not None:
+        if isinstance(live.lost, UnavailableError):
             outcome = Failed(self.status_message(live, _OUTPUT_LOST))
             live.lost = None
         return live.execute(Finish(_STATE_OF[type(outcome)], outcome.message))
@@ -116,17 +174,47 @@ class Turns:
             parts=(Part(text=text),),
         )
 
-    async def _work(self, live: LiveTask, turn: LiveTurn) -> Outcome:
+    async def _work(self, live: LiveTask, turn: LiveTurn) -> Outcome | None:
+        """Run the worker and return how it ended; None if the turn was put aside."""
         try:
-            return await self._worker.run(turn)
-        except A2AError as error:
+            seconds = self._worker.time_limit(live.record.skill_id) or self._turn_seconds
+            if seconds:
+                outcome = await self._run_within(seconds, live, turn)
+            else:
+                outcome = await self._worker.run(turn)
+        except BaseException as error:
+            if turn.is_put_aside:
+                return None  # By Suspended, or by what the code has made of it.
+            if not isinstance(error, Exception):
+                raise
+            outcome = Failed(self._say_why(live, error))
+        # Code that catches everything may come to an end that does not count.
+        return None if turn.is_put_aside else outcome
+
+    def _say_why(self, live: LiveTask, error: Exception) -> Message:
+        """Return what the peer is told of an error of the worker's; the log gets the rest."""
+        if isinstance(error, A2AError):
             _logger.warning("task %s failed: %s", live.task_id, error.message)
-            return Failed(self.status_message(live, error.message))
-        except Exception:
-            error_id = self._clock.new_id()
-            _logger.exception("task %s failed (error id %s)", live.task_id, error_id)
-            # Q-31: the peer gets an id to quote, never the text of the exception.
-            return Failed(self.status_message(live, f"The agent failed. Error id: {error_id}"))
+            return self.status_message(live, error.message)
+        if isinstance(error, NoAnswerError):
+            return self.status_message(live, str(error))
+        error_id = self._clock.new_id()
+        _logger.error("task %s failed (error id %s)", live.task_id, error_id, exc_info=error)
+        # Q-31: the peer gets an id to quote, never the text of the exception.
+        return self.status_message(live, f"The agent failed. Error id: {error_id}")
+
+    async def _run_within(self, seconds: float, live: LiveTask, turn: LiveTurn) -> Outcome:
+        """Run the worker for no longer than this; waiting does not count."""
+        limit = turn.limit = asyncio.timeout(seconds)
+        try:
+            async with limit:
+                return await self._worker.run(turn)
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            _logger.warning("task %s is ended: it worked for more than %s s", live.task_id, seconds)
+            text = f"The agent worked on this for more than {seconds:g} seconds and was stopped"
+            return Failed(self.status_message(live, text))
 
     async def _end(self, live: LiveTask, outcome: Outcome) -> Errand | None:
         """End a turn; return what the next one is about, if there is a next one."""
@@ -142,10 +230,22 @@ class Turns:
                 return None
             live.inbox.popleft()
             live.take_up(n)
+            live.note(TURN, "", encode(item.errand))
             live.execute(TakeUp(item.errand.message))
             live.join_settled(item.waiters)
             return item.errand
         return None
+
+    async def _replay_of(self, live: LiveTask) -> Replay:
+        """Find out what the turn had done, once all of it is durable and can be read."""
+        while True:
+            try:
+                seq = await live.durable()
+                journal = await self._store.read_journal(live.task_id)
+                log = await self._store.read_entries(live.task_id, until=seq)
+                return Replay(live.task_id, live.record.context_id, journal, log)
+            except (StoreUnavailableError, UnavailableError):
+                await self._clock.sleep(STORE_POLL_SECONDS)
 
     async def _usable(self, live: LiveTask) -> None:
         """Wait until the task takes commands; if it never will again, this turn is canceled."""

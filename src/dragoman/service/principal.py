@@ -12,7 +12,7 @@ ANONYMOUS: Final = "anonymous"
 """The owner all callers share while the agent has no authenticator (Q-34)."""
 
 
-class Principal(Struct, frozen=True, kw_only=True, gc=False):
+class Principal(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """A caller who is known.
 
     Attributes:

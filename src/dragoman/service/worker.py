@@ -17,7 +17,7 @@ from dragoman.model.operations import SendMessageRequest
 from dragoman.model.tasks import Artifact
 from dragoman.service.principal import Principal
 
-__all__ = ("Completed", "Failed", "Outcome", "Plan", "Refused", "Turn", "Worker")
+__all__ = ("Completed", "Failed", "Outcome", "Plan", "Refused", "Suspended", "Turn", "Worker")
 
 
 class Plan(Struct, frozen=True, kw_only=True, gc=False):
@@ -51,12 +51,23 @@ class Refused(Struct, frozen=True, gc=False):
 Outcome = Completed | Failed | Refused
 
 
+class Suspended(BaseException):
+    """The turn is put aside; it will be run again from the top, with its recorded results.
+
+    Every call of the Turn raises it from then on. Code that catches it changes nothing by that.
+    """
+
+
 class Turn(Protocol):
     """What a worker may see of its task, and do with it.
 
     ``say`` and ``artifact`` return when the event is queued, and wait only when too much is queued;
-    ``ask`` and ``flush`` wait until everything so far is durable. A commit that failed is raised by
-    the next call of any of these. Once the task is canceled they raise ``asyncio.CancelledError``.
+    ``ask``, ``record`` and ``flush`` wait until everything so far is durable. A commit that failed
+    is raised by the next call of any of these. Once the task is canceled they raise
+    ``asyncio.CancelledError``, and once it is put aside ``Suspended``.
+
+    A durable call asks ``recall`` for its result before it does anything, and leaves the result by
+    ``record`` or ``note``. ``ask``, ``sleep`` and ``take_message`` do that themselves.
     """
 
     @property
@@ -127,12 +138,50 @@ class Turn(Protocol):
         """Publish an artifact or a chunk of one."""
         ...
 
-    async def ask(self, message: Message, *, is_auth: bool = False) -> Message:
-        """Pause the task for input (or authorization) and return the message that answers."""
+    async def ask(
+        self, message: Message, *, is_auth: bool = False, timeout_seconds: float | None = None
+    ) -> Message:
+        """Pause the task for input (or authorization) and return the message that answers.
+
+        Raises:
+            NoAnswerError: none came in the time given.
+        """
+        ...
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait; other turns may have the slot meanwhile."""
+        ...
+
+    async def take_message(self) -> Message | None:
+        """Take up the oldest of the further messages that wait for this task; None if none does."""
         ...
 
     async def flush(self) -> None:
-        """Wait until everything published so far is durable."""
+        """Wait until everything published and recorded so far is durable."""
+        ...
+
+    def recall(self, kind: str, name: str) -> bytes | None:
+        """Return the result that is recorded for this call; None if it is to be made now.
+
+        Raises:
+            DivergedError: another call was recorded in this place.
+        """
+        ...
+
+    def note(self, kind: str, name: str, result: bytes) -> None:
+        """Record a result; it becomes durable with whatever is published or recorded next."""
+        ...
+
+    async def record(self, kind: str, name: str, result: bytes) -> None:
+        """Record a result, durably."""
+        ...
+
+    def call_key(self) -> str:
+        """Return what names the next recorded call: the same whenever the turn is run again."""
+        ...
+
+    def now_ms(self) -> int:
+        """Return milliseconds since the Unix epoch, UTC."""
         ...
 
 
@@ -162,6 +211,14 @@ class Worker(Protocol):
 
     async def run(self, turn: Turn) -> Outcome:
         """Run one turn. Any exception fails the task; its text is not shown to the peer."""
+        ...
+
+    def resumes(self, skill_id: str) -> bool:
+        """Tell whether a turn of this skill that was cut off may be run again."""
+        ...
+
+    def time_limit(self, skill_id: str) -> float | None:
+        """Return how many seconds a turn of this skill may work; None leaves it to the server."""
         ...
 
     async def canceled(self, turn: Turn) -> None:

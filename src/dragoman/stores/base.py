@@ -19,15 +19,17 @@ The store knows nothing of the protocol's rules; ``dragoman.engine`` decides wha
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Final, Protocol
 
 from msgspec import Struct
 
+from dragoman.engine.journal import JournalEntry
 from dragoman.errors import StoreError
 from dragoman.model.documents import EventDocument, TaskDocument
 from dragoman.model.tasks import TaskState
 
 __all__ = (
+    "WHOLE_INBOX",
     "Done",
     "InboxItem",
     "JournalEntry",
@@ -42,6 +44,10 @@ __all__ = (
     "TaskStore",
     "TaskWrite",
 )
+
+
+WHOLE_INBOX: Final = 2**63 - 1
+"""As ``TaskWrite.inbox_taken``: whatever is there."""
 
 
 class Scope(Struct, frozen=True, gc=False):
@@ -82,20 +88,11 @@ class NewTask(Struct, frozen=True, kw_only=True, gc=False):
     alias: str = ""
 
 
-class JournalEntry(Struct, frozen=True, kw_only=True, gc=False):
-    """A recorded result of a durable call (ask, step, ...), numbered per task from 1."""
-
-    n: int
-    kind: str
-    name: str
-    result: bytes
-
-
 class InboxItem(Struct, frozen=True, gc=False):
-    """A message acknowledged to its sender that the task has not taken up yet."""
+    """A message, and what came with it, that the task has not taken up yet."""
 
     n: int
-    message: bytes
+    body: bytes
 
 
 class TaskWrite(Struct, frozen=True, kw_only=True, gc=False):
@@ -105,12 +102,16 @@ class TaskWrite(Struct, frozen=True, kw_only=True, gc=False):
         epoch: the lease under which this is written; a newer one in the store refuses the write.
         expected_seq: the last event number the writer knows of (0 for a new task).
         created: set on the first write of a task.
-        entries: lines of JSON as the module says; the last one is an event.
-        events: how many of the entries are events, at least 1.
+        entries: lines of JSON as the module says; the last one is an event. A write that has only
+            a journal has none.
+        events: how many of the entries are events.
         state, status_at_ms: where the task stands after this write; None leaves the row untouched.
         snapshot: the task after this write, or None to keep the older snapshot.
         inbox_taken: inbox items up to this number are taken up by this write; 0 for none.
         journal: results recorded with this write.
+        wake_at_ms: when the task is to be woken although nobody asks, 0 for not at all; None keeps
+            what was said before.
+        attempts: how often the task was run again since it last got on; None keeps the count.
         send: the send this write answers, to recognise when it is tried again.
     """
 
@@ -125,6 +126,8 @@ class TaskWrite(Struct, frozen=True, kw_only=True, gc=False):
     snapshot: TaskDocument | None = None
     inbox_taken: int = 0
     journal: tuple[JournalEntry, ...] = ()
+    wake_at_ms: int | None = None
+    attempts: int | None = None
     send: SendRecord | None = None
 
 
@@ -148,6 +151,8 @@ class StoredTask(Struct, frozen=True, kw_only=True, gc=False):
     seq: int
     snapshot: TaskDocument | None
     snapshot_seq: int
+    wake_at_ms: int = 0
+    attempts: int = 0
     tail: tuple[bytes, ...] = ()
     inbox: tuple[InboxItem, ...] = ()
 
@@ -218,9 +223,10 @@ class TaskStore(Protocol):
         """Hand over the record of a send that made no task."""
         ...
 
-    async def put_inbox(self, task_id: str, message: bytes, send: SendRecord | None) -> int:
+    async def put_inbox(self, task_id: str, body: bytes, send: SendRecord | None) -> int:
         """Store a message for a task, durable on return; return its number in the inbox.
 
+        A task that has ended takes nothing up any more: then only the send is kept.
         Raises ConflictError when there is no such task.
         """
         ...
@@ -258,12 +264,26 @@ class TaskStore(Protocol):
         """Return one page of tasks."""
         ...
 
-    async def unfinished(self, *, after_id: str, limit: int) -> tuple[StoredTask, ...]:
-        """Return tasks of any owner that have not ended, by id, for recovery at start."""
+    async def at_work(self, *, after_id: str, limit: int) -> tuple[StoredTask, ...]:
+        """Return tasks of any owner that should be running, by id, for recovery at start.
+
+        Those that wait for their client or for a time are not among them.
+        """
         ...
 
-    async def take_over(self, task_id: str, epoch: int) -> int:
+    async def due(self, *, now_ms: int, limit: int) -> tuple[StoredTask, ...]:
+        """Return tasks of any owner whose time to wake has come, the longest due first."""
+        ...
+
+    async def waiting(self, *, before_ms: int, after_id: str, limit: int) -> tuple[StoredTask, ...]:
+        """Return tasks of any owner that wait for their client since before a time, by id."""
+        ...
+
+    async def take_over(self, task_id: str, epoch: int, *, attempts: int | None = None) -> int:
         """Replace the lease ``epoch`` by a newer one and return it; writes under the old one fail.
+
+        Args:
+            attempts: what to set the count of attempts to; None keeps it.
 
         Raises ConflictError when the lease is not ``epoch`` any more, or there is no such task.
         """
@@ -271,4 +291,12 @@ class TaskStore(Protocol):
 
     async def forget_sends(self, before_ms: int) -> None:
         """Drop records of sends older than ``before_ms``."""
+        ...
+
+    async def delete_ended(self, before_ms: int) -> int:
+        """Remove the tasks that ended before ``before_ms``; return how many.
+
+        All that belongs to a task goes in one commit with it: its log, snapshot, journal and inbox,
+        what its client called it, and the records of its sends. Other writes come in between.
+        """
         ...

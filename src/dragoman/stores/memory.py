@@ -1,6 +1,6 @@
 """MemoryTaskStore: the TaskStore port in the memory of one process, for tests and trials.
 
-It keeps every promise of the port but durability. Nothing is ever dropped.
+It keeps every promise of the port but durability.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ class _Task:
     """All that is kept of one task."""
 
     __slots__ = (
+        "attempts",
         "epoch",
         "id",
         "inbox",
@@ -51,6 +52,7 @@ class _Task:
         "snapshot_seq",
         "state",
         "status_at_ms",
+        "wake_at_ms",
     )
 
     def __init__(self, task_id: str, new: NewTask, epoch: int, state: TaskState) -> None:
@@ -69,6 +71,14 @@ class _Task:
         self.inbox: list[InboxItem] = []
         self.inbox_n = 0
         self.journal: dict[int, JournalEntry] = {}
+        self.wake_at_ms = 0
+        self.attempts = 0
+
+    def plan(self, write: TaskWrite) -> None:
+        if write.wake_at_ms is not None:
+            self.wake_at_ms = write.wake_at_ms
+        if write.attempts is not None:
+            self.attempts = write.attempts
 
     def stored(self) -> StoredTask:
         is_complete = self.state.is_terminal and self.snapshot_seq == self.seq
@@ -86,6 +96,8 @@ class _Task:
             seq=self.seq,
             snapshot=self.snapshot,
             snapshot_seq=self.snapshot_seq,
+            wake_at_ms=self.wake_at_ms,
+            attempts=self.attempts,
             tail=tuple(tail),
             inbox=() if is_complete else tuple(self.inbox),
         )
@@ -133,7 +145,7 @@ class MemoryTaskStore:
 
         self._submit(change, done)
 
-    async def put_inbox(self, task_id: str, message: bytes, send: SendRecord | None) -> int:
+    async def put_inbox(self, task_id: str, body: bytes, send: SendRecord | None) -> int:
         """Store a message for a task; raises ConflictError when there is no such task."""
         number = 0
 
@@ -143,7 +155,8 @@ class MemoryTaskStore:
             if task is None:
                 return ConflictError(task_id)
             number = task.inbox_n = task.inbox_n + 1
-            task.inbox.append(InboxItem(number, message))
+            if not task.state.is_terminal:
+                task.inbox.append(InboxItem(number, body))
             if send is not None:
                 self._sends[send.key] = send
             return None
@@ -151,7 +164,7 @@ class MemoryTaskStore:
         await self._changed(change)
         return number
 
-    async def take_over(self, task_id: str, epoch: int) -> int:
+    async def take_over(self, task_id: str, epoch: int, *, attempts: int | None = None) -> int:
         """Replace the lease by a newer one; raises ConflictError when it is not ``epoch``."""
 
         def change() -> StoreError | None:
@@ -159,6 +172,7 @@ class MemoryTaskStore:
             if task is None or task.epoch != epoch:
                 return ConflictError(task_id)
             task.epoch += 1
+            task.attempts = task.attempts if attempts is None else attempts
             return None
 
         await self._changed(change)
@@ -171,6 +185,28 @@ class MemoryTaskStore:
             self._sends = {k: r for k, r in self._sends.items() if r.at_ms >= before_ms}
 
         await self._changed(change)
+
+    async def delete_ended(self, before_ms: int) -> int:
+        """Remove the tasks that ended before ``before_ms``."""
+        removed: set[str] = set()
+
+        def change() -> None:
+            for task in list(self._tasks.values()):
+                if task.state.is_terminal and task.status_at_ms < before_ms:
+                    removed.add(task.id)
+                    self._delete(task)
+            self._aliases = {k: v for k, v in self._aliases.items() if v not in removed}
+            self._sends = {k: r for k, r in self._sends.items() if r.task_id not in removed}
+
+        await self._changed(change)
+        return len(removed)
+
+    def _delete(self, task: _Task) -> None:
+        scope = task.new.scope
+        order = self._order[scope]
+        del order[bisect_left(order, (task.status_at_ms, task.id))]
+        self._counts[scope, task.state] -= 1
+        del self._tasks[task.id]
 
     def _submit(self, change: Change | TaskWrite, done: Done) -> None:
         if not self._is_open:
@@ -223,7 +259,8 @@ class MemoryTaskStore:
         if write.created is not None and write.created.alias:
             self._aliases[task.new.scope, task.new.alias] = task.id
         self._move(task, write)
-        task.segments.append((task.seq + 1, write.entries))
+        if write.entries:
+            task.segments.append((task.seq + 1, write.entries))
         task.seq += write.events
         if write.snapshot is not None:
             task.snapshot = write.snapshot.bare()
@@ -231,6 +268,7 @@ class MemoryTaskStore:
             task.snapshot_at = len(task.segments)
         for entry in write.journal:
             task.journal[entry.n] = entry
+        task.plan(write)
         if write.inbox_taken:
             task.inbox = [item for item in task.inbox if item.n > write.inbox_taken]
         if write.send is not None:
@@ -317,12 +355,29 @@ class MemoryTaskStore:
             return sum(_matches(self._tasks[task_id], query) for _, task_id in order)
         return len(order) if query.state is None else self._counts[query.scope, query.state]
 
-    async def unfinished(self, *, after_id: str, limit: int) -> tuple[StoredTask, ...]:
-        """Return tasks of any owner that have not ended, by id."""
+    async def at_work(self, *, after_id: str, limit: int) -> tuple[StoredTask, ...]:
+        """Return tasks of any owner that should be running, by id."""
         ids = sorted(
             task.id
             for task in self._tasks.values()
-            if task.id > after_id and not task.state.is_terminal
+            if task.id > after_id
+            and not task.wake_at_ms
+            and not (task.state.is_terminal or task.state.is_interrupted)
+        )
+        return tuple(self._tasks[task_id].stored() for task_id in ids[:limit])
+
+    async def due(self, *, now_ms: int, limit: int) -> tuple[StoredTask, ...]:
+        """Return tasks of any owner whose time to wake has come, the longest due first."""
+        tasks = [task for task in self._tasks.values() if 0 < task.wake_at_ms <= now_ms]
+        tasks.sort(key=lambda task: task.wake_at_ms)
+        return tuple(task.stored() for task in tasks[:limit])
+
+    async def waiting(self, *, before_ms: int, after_id: str, limit: int) -> tuple[StoredTask, ...]:
+        """Return tasks that have waited for their client since before ``before_ms``, by id."""
+        ids = sorted(
+            task.id
+            for task in self._tasks.values()
+            if task.id > after_id and task.state.is_interrupted and task.status_at_ms < before_ms
         )
         return tuple(self._tasks[task_id].stored() for task_id in ids[:limit])
 

@@ -6,6 +6,7 @@ Who polls for a result, or shows it in several places, asks for the same few tas
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 from dragoman.stores.base import Scope, StoredTask
@@ -41,3 +42,8 @@ class RecentTasks:
         if len(self._tasks) >= _MOST_TASKS:
             del self._tasks[next(iter(self._tasks))]
         self._tasks[task.id] = task
+
+    def forget(self, task_ids: Iterable[str]) -> None:
+        """Drop tasks that have been removed."""
+        for task_id in task_ids:
+            self._tasks.pop(task_id, None)

@@ -10,9 +10,10 @@ from dragoman.errors import UsageError
 if TYPE_CHECKING:
     from dragoman.stores.base import TaskStore
 
-__all__ = ("open_store",)
+__all__ = ("database_path", "open_store")
 
-_KNOWN: Final = "sqlite:///tasks.db, sqlite:////var/lib/agent/tasks.db, memory:"
+_MEMORY: Final = "memory:"
+_KNOWN: Final = f"sqlite:///tasks.db, sqlite:////var/lib/agent/tasks.db, {_MEMORY}"
 
 
 def open_store(url: str) -> TaskStore:
@@ -21,14 +22,23 @@ def open_store(url: str) -> TaskStore:
     ``sqlite:///`` is followed by a path, relative unless it begins with a slash of its own.
     Raises UsageError for any other address, naming the known forms.
     """
-    if url == "memory:":
+    if url == _MEMORY:
         from dragoman.stores.memory import MemoryTaskStore  # noqa: PLC0415 - only when asked for
 
         return MemoryTaskStore()
+    path = database_path(url)
+    from dragoman.stores.sqlite.store import SQLiteTaskStore  # noqa: PLC0415 - only when asked for
+
+    return SQLiteTaskStore(path)
+
+
+def database_path(url: str) -> Path:
+    """Return the file of an address that names one; raises UsageError for any other."""
+    if url == _MEMORY:
+        message = f"{url!r} is gone with its process; there is no file to look at"
+        raise UsageError(message)
     prefix, separator, path = url.partition(":///")
     if prefix == "sqlite" and separator and path and not path.endswith("/"):
-        from dragoman.stores.sqlite.store import SQLiteTaskStore  # noqa: PLC0415 - only when asked for
-
-        return SQLiteTaskStore(Path(path))
+        return Path(path)
     message = f"{url!r} is no store; known forms: {_KNOWN}"
     raise UsageError(message)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from dragoman.agent.results import Reply
+from dragoman.errors import NoAnswerError
 from dragoman.model.events import TaskArtifactUpdateEvent
 from dragoman.model.messages import Message, Role
 from dragoman.service.principal import Principal
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from dragoman.model.tasks import Artifact
 
 __all__ = ("RecordingTurn", "user_message")
+
+_BEGINNING_MS: Final = 1_767_225_600_000
+"""Midnight, the first of January 2026, UTC."""
 
 
 def user_message(
@@ -32,13 +36,17 @@ class RecordingTurn:
     """A Turn that keeps what is published and answers questions from a list.
 
     A message that is not a ``Message`` is made into one by ``user_message``; so are the answers.
-    Ids are numbered in the order they are asked for: ``id-1``, ``id-2``.
+    Ids are numbered in the order they are asked for: ``id-1``, ``id-2``. Nothing is recalled: every
+    step is taken. A sleep is over at once, and moves ``now_ms`` on.
 
     Attributes:
         said: the status messages.
         chunks: the artifact updates.
         asked: the questions, requests for authorization included.
         auth_asked: the requests for authorization alone.
+        noted: the kind and name of each durable call.
+        slept: the seconds of each sleep.
+        waiting: further messages for ``ctx.messages``.
     """
 
     def __init__(
@@ -71,7 +79,11 @@ class RecordingTurn:
         self.chunks: list[TaskArtifactUpdateEvent] = []
         self.asked: list[Message] = []
         self.auth_asked: list[Message] = []
+        self.noted: list[tuple[str, str]] = []
+        self.slept: list[float] = []
+        self.waiting: list[Message] = []
         self._answers = deque(answers)
+        self._now_ms = _BEGINNING_MS
         self._history = [self.message]
         self._ids = 0
 
@@ -103,10 +115,13 @@ class RecordingTurn:
             )
         )
 
-    async def ask(self, message: Message, *, is_auth: bool = False) -> Message:
-        """Keep a question and return the next answer.
+    async def ask(
+        self, message: Message, *, is_auth: bool = False, timeout_seconds: float | None = None
+    ) -> Message:
+        """Keep a question and return the next answer; None in its place is that none comes in time.
 
         Raises:
+            NoAnswerError: none comes in time.
             AssertionError: no answer is left.
         """
         self.asked.append(message)
@@ -114,12 +129,51 @@ class RecordingTurn:
             self.auth_asked.append(message)
         if not self._answers:
             raise AssertionError(f"no answer is left for question {len(self.asked)}")
-        answer = _message_of(self._answers.popleft())
+        content = self._answers.popleft()
+        if content is None:
+            if timeout_seconds is None:
+                raise AssertionError("a question without a time limit waits for its answer forever")
+            raise NoAnswerError("No answer came in the time that was given for it")
+        answer = _message_of(content)
         self._history += (message, answer)
         return answer
 
+    async def sleep(self, seconds: float) -> None:
+        """Move the time on."""
+        self.slept.append(seconds)
+        self._now_ms += round(seconds * 1000)
+
+    async def take_message(self) -> Message | None:
+        """Take the first that is in ``waiting``."""
+        if not self.waiting:
+            return None
+        taken = self.waiting.pop(0)
+        self._history.append(taken)
+        return taken
+
     async def flush(self) -> None:
         """Do nothing: a list is as durable as it gets."""
+
+    def recall(self, kind: str, name: str) -> bytes | None:
+        """Recall nothing."""
+        del kind, name
+
+    def note(self, kind: str, name: str, result: bytes) -> None:
+        """Keep what was noted."""
+        del result
+        self.noted.append((kind, name))
+
+    async def record(self, kind: str, name: str, result: bytes) -> None:
+        """Keep what was recorded."""
+        self.note(kind, name, result)
+
+    def call_key(self) -> str:
+        """Return the task and the number of the next durable call."""
+        return f"{self.task_id}/{len(self.noted) + 1}"
+
+    def now_ms(self) -> int:
+        """Return the time: that of the beginning, and what was slept since."""
+        return self._now_ms
 
 
 def _message_of(content: object) -> Message:

@@ -59,6 +59,28 @@ def test_an_agent_is_a_worker(agent: Agent) -> None:
     assert turn.skill_id == "forecast"
 
 
+def test_a_turn_that_was_cut_off_is_run_again_unless_the_author_says_otherwise(
+    agent: Agent,
+) -> None:
+    def echo(text: str) -> str:
+        return text
+
+    agent.skill(id="pay", on_crash="fail")(echo)
+    agent.skill(id="plan", on_crash="resume")(echo)
+    assert [agent.resumes(name) for name in ("forecast", "pay", "plan")] == [True, False, True]
+
+
+async def test_a_task_of_a_skill_that_is_gone_fails_by_being_run(agent: Agent) -> None:
+    assert agent.resumes("gone")
+    with pytest.raises(UsageError, match="needs skill gone"):
+        await agent.run(RecordingTurn("hi", skill_id="gone"))
+
+
+def test_there_is_no_third_way(agent: Agent) -> None:
+    with pytest.raises(UsageError, match='on_crash must be "resume" or "fail", not \'retry\''):
+        agent.skill(on_crash="retry")  # pyright: ignore[reportArgumentType, reportCallIssue] - that is the point
+
+
 # --- what the author said ------------------------------------------------------------------------
 
 

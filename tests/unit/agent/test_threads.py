@@ -8,6 +8,7 @@ from contextlib import aclosing
 import pytest
 
 from dragoman.agent.threads import ThreadCalls, Threads
+from dragoman.service.worker import Suspended
 
 request_id = contextvars.ContextVar("request_id", default="none")
 
@@ -225,4 +226,27 @@ async def test_threads_start_again_after_a_shutdown() -> None:
     assert await threads.run(lambda: 1, (), None) == 1
     threads.shutdown()
     assert await threads.run(lambda: 2, (), None) == 2
+    threads.shutdown()
+
+
+async def test_a_turn_that_is_put_aside_leaves_its_thread_too() -> None:
+    heard: list[str] = []
+    done = threading.Event()
+
+    async def ask() -> None:
+        raise Suspended
+
+    def work() -> None:
+        for _ in range(2):
+            try:
+                calls.call(ask)
+            except BaseException as error:  # noqa: BLE001 - what it hears is the point
+                heard.append(type(error).__name__)
+        done.set()
+
+    threads, calls = Threads(1), ThreadCalls()
+    with pytest.raises(Suspended):
+        await threads.run(work, (), calls)
+    assert await asyncio.to_thread(done.wait, 5)
+    assert heard == ["Suspended", "CancelledError"]
     threads.shutdown()

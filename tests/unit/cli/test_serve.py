@@ -129,9 +129,9 @@ def test_a_port_for_grpc_in_use_is_told_in_one_line(
 def test_a_port_for_grpc_needs_the_packages_of_grpc(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setitem(sys.modules, "grpc", None)
+    monkeypatch.setitem(sys.modules, "google.protobuf", None)
     assert refused("--grpc-port", "0", capsys=capsys) == (
-        "gRPC needs packages that are not installed: pip install grpcio protobuf"
+        "gRPC needs a package that is not installed: pip install protobuf"
     )
 
 
@@ -389,12 +389,12 @@ def test_both_ports_speak_tls(folder: Path) -> None:
 
 
 def test_without_the_packages_of_grpc_the_rest_is_served(folder: Path) -> None:
-    # Python imports this before anything else; grpc cannot be imported after that.
-    (folder / "sitecustomize.py").write_text("import sys\nsys.modules['grpc'] = None\n")
+    # Python imports this before anything else; protobuf cannot be imported after that.
+    (folder / "sitecustomize.py").write_text("import sys\nsys.modules['google.protobuf'] = None\n")
     with running(
         folder, "bot.py", "--port", "0", "--store", "memory:", PYTHONPATH=str(folder)
     ) as server:
-        assert "  gRPC:  not installed (pip install grpcio protobuf)\n" in server.output
+        assert "  gRPC:  not installed (pip install protobuf)\n" in server.output
         card = json.loads(get(f"{server.url}/.well-known/agent-card.json"))
         assert "GRPC" not in {i["protocolBinding"] for i in card["supportedInterfaces"]}
         assert server.stop() == 0

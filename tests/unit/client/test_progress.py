@@ -61,6 +61,21 @@ def test_of_a_task_that_is_shown_again_only_the_news_is_told() -> None:
     assert taken(progress, chunk(" three", append=True)) == [chunk(" three", append=True)]
 
 
+def test_a_status_that_comes_again_behind_its_task_is_no_news() -> None:
+    # As 0.3 tells that a task which has stopped has nothing more to say.
+    progress = Progress()
+    taken(progress, shown(task()))
+    progress.reconnect()
+    stopped = status(TaskState.INPUT_REQUIRED, said("Which?"))
+    again = shown(task(TaskState.INPUT_REQUIRED, message=said("Which?")))
+    assert taken(progress, again, stopped) == [stopped]
+    # Later it would be news.
+    assert taken(progress, status(TaskState.WORKING), stopped) == [
+        status(TaskState.WORKING),
+        stopped,
+    ]
+
+
 def test_a_task_at_the_cursor_is_no_news() -> None:
     progress = Progress()
     progress.take((Frame(1, shown(task())), Frame(2, chunk("one "))))

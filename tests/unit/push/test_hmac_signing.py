@@ -3,7 +3,8 @@ from base64 import b64decode, b64encode
 import pytest
 
 from dragoman.errors import UnauthenticatedError, UsageError
-from dragoman.push.hmac_signing import check_hmac, hmac_headers, read_secret
+from dragoman.model.push import AuthenticationInfo
+from dragoman.push.hmac_signing import check_hmac, hmac_headers, is_hmac, read_secret
 
 NOW_MS = 1_731_705_121_999
 BODY = b'{"event_type":"ping","data":{"success":true}}'
@@ -98,3 +99,11 @@ def test_a_secret_is_base64_or_a_text() -> None:
 def test_a_weak_secret_is_refused(secret: str, finding: str) -> None:
     with pytest.raises(UsageError, match=finding):
         read_secret(secret)
+
+
+@pytest.mark.parametrize(
+    ("scheme", "is_one"),
+    [("HMAC", True), ("hmac-sha256", True), ("Bearer", False), ("ApiKey", False)],
+)
+def test_the_scheme_tells_whether_a_secret_is_to_sign_with(scheme: str, *, is_one: bool) -> None:
+    assert is_hmac(AuthenticationInfo(scheme=scheme, credentials="x")) is is_one

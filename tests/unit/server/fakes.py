@@ -66,10 +66,12 @@ class ScriptedWorker:
         *,
         answer: Callable[[SendMessageRequest], Awaitable[Message]] | None = None,
         scopes: frozenset[str] = frozenset(),
+        resumes: bool = True,
     ) -> None:
         self._run = run
         self._scopes = scopes
         self._answer = answer
+        self._resumes = resumes
         self.canceled_turns: list[Turn] = []
         self.cleaned_up = asyncio.Event()
         self.life: list[str] = []
@@ -100,6 +102,15 @@ class ScriptedWorker:
     async def run(self, turn: Turn) -> Outcome:
         """Run by the script; without one, be done at once."""
         return Completed() if self._run is None else await self._run(turn)
+
+    def resumes(self, skill_id: str) -> bool:
+        """Say what the test has said."""
+        del skill_id
+        return self._resumes
+
+    def time_limit(self, skill_id: str) -> float | None:
+        """Leave it to the server."""
+        del skill_id
 
     async def canceled(self, turn: Turn) -> None:
         """Remember the turn."""

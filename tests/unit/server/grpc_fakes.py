@@ -19,7 +19,8 @@ from dragoman.model.documents import EventDocument
 from dragoman.model.operations import Operation
 from dragoman.server.door import Visitor
 from dragoman.server.exchange import Receive, Scope, Send
-from dragoman.server.grpc_server import GrpcLimits, GrpcServer, Services
+from dragoman.server.grpc_server import GrpcServer, Services
+from dragoman.server.http2_limits import Http2Limits
 from dragoman.server.one_port import Server, speaking_both
 from dragoman.server.tls import Tls
 from dragoman.service.principal import Principal
@@ -159,12 +160,20 @@ def new_server(
     performs: FakePerforms,
     *,
     stall_seconds: float = 60.0,
+    body_seconds: float = 60.0,
     max_body_bytes: int = 1_000_000,
+    max_headers: int = 1000,
+    heartbeat_seconds: float = 15.0,
     is_ready: Callable[[], bool] = lambda: True,
 ) -> GrpcServer:
     """Return a gRPC server on top of ``performs``."""
-    limits = GrpcLimits(
-        max_body_bytes=max_body_bytes, heartbeat_seconds=15.0, stall_seconds=stall_seconds
+    limits = Http2Limits(
+        max_body_bytes=max_body_bytes,
+        max_headers=max_headers,
+        max_header_bytes=16_384,
+        body_seconds=body_seconds,
+        heartbeat_seconds=heartbeat_seconds,
+        stall_seconds=stall_seconds,
     )
     return GrpcServer(
         performs,
@@ -207,9 +216,7 @@ class OnePort:
 
 
 @asynccontextmanager
-async def one_port(
-    grpc_server: GrpcServer, *, tls: Tls | None = None, keep_alive_seconds: int = 5
-) -> AsyncGenerator[OnePort]:
+async def one_port(grpc_server: GrpcServer, *, tls: Tls | None = None) -> AsyncGenerator[OnePort]:
     """Serve HTTP/1.1 and gRPC on one port of the loopback."""
     config = uvicorn.Config(
         hello,  # type: ignore[arg-type] - any ASGI app will do
@@ -218,7 +225,6 @@ async def one_port(
         lifespan="off",
         log_config=None,
         access_log=False,
-        timeout_keep_alive=keep_alive_seconds,
         timeout_graceful_shutdown=5,
     )
     config.load()

@@ -12,13 +12,16 @@ from dragoman.errors import (
 from dragoman.model.messages import Message, text_of
 from dragoman.model.operations import SendMessageRequest
 from dragoman.model.tasks import Task, TaskState
+from dragoman.server.errands import Errand
 from dragoman.server.hub import Hub
-from dragoman.server.live import Errand, LiveTask
+from dragoman.server.live import LiveTask
+from dragoman.server.recovery import document_of
 from dragoman.server.runner import Limits, Runner
 from dragoman.service.worker import Completed, Outcome, Plan, Turn
 from dragoman.stores.base import (
     Done,
     InboxItem,
+    JournalEntry,
     Scope,
     SendRecord,
     StoredTask,
@@ -46,6 +49,7 @@ __all__ = (
     "BreakableStore",
     "Stage",
     "ask",
+    "put_aside",
     "stage",
     "status_text",
     "unfinished",
@@ -70,6 +74,10 @@ class BreakableStore(MemoryTaskStore):
         super().__init__()
         self.failure: StoreUnavailableError | ConflictError | None = None
         self.is_down = False
+        # So often nothing of a task can be read that is to be run again.
+        self.unread_journals = 0
+        # A task that another takes whenever somebody here wants it.
+        self.stolen = ""
         # A message for the inbox waits for this on its way.
         self.takes_messages = asyncio.Event()
         self.takes_messages.set()
@@ -84,11 +92,22 @@ class BreakableStore(MemoryTaskStore):
         else:
             asyncio.get_running_loop().call_soon(done, self.failure)
 
-    async def put_inbox(self, task_id: str, message: bytes, send: SendRecord | None) -> int:
+    async def put_inbox(self, task_id: str, body: bytes, send: SendRecord | None) -> int:
         await self.takes_messages.wait()
         if self.failure is not None:
             raise self.failure
-        return await super().put_inbox(task_id, message, send)
+        return await super().put_inbox(task_id, body, send)
+
+    async def read_journal(self, task_id: str) -> tuple[JournalEntry, ...]:
+        if self.unread_journals:
+            self.unread_journals -= 1
+            raise StoreUnavailableError("disk gone")
+        return await super().read_journal(task_id)
+
+    async def take_over(self, task_id: str, epoch: int, *, attempts: int | None = None) -> int:
+        if task_id == self.stolen:
+            raise ConflictError(task_id)
+        return await super().take_over(task_id, epoch, attempts=attempts)
 
     async def load(self, scope: Scope, task_id: str) -> StoredTask | None:
         if isinstance(self.failure, StoreUnavailableError):
@@ -113,10 +132,13 @@ class Stage:
 
     async def task(self, task_id: str = "t-1") -> Task:
         """Return the task as the store has it."""
+        return document_of(await self.stored(task_id)).task()
+
+    async def stored(self, task_id: str = "t-1") -> StoredTask:
+        """Return all that the store has of a task."""
         stored = await self.store.load(SCOPE, task_id)
         assert stored is not None
-        assert stored.snapshot is not None
-        return stored.snapshot.task()
+        return stored
 
     async def deliver(self, live: LiveTask, text: str) -> "asyncio.Future[None]":
         """Hand a further message to a task, durably."""
@@ -129,13 +151,18 @@ async def stage(
     run: Run | None = None,
     *,
     answer: Callable[[SendMessageRequest], Awaitable[Message]] | None = None,
+    resumes: bool = True,
     running_turns: int = 10,
     waiting_turns: int = 10,
+    turns_per_owner: int = 10,
 ) -> Stage:
     limits = Limits(
-        running_turns=running_turns, waiting_turns=waiting_turns, cancel_grace_seconds=0
+        running_turns=running_turns,
+        waiting_turns=waiting_turns,
+        turns_per_owner=turns_per_owner,
+        cancel_grace_seconds=0,
     )
-    made = Stage(ScriptedWorker(run, answer=answer), limits)
+    made = Stage(ScriptedWorker(run, answer=answer, resumes=resumes), limits)
     await made.store.open()
     return made
 
@@ -154,9 +181,20 @@ async def unfinished(on: Stage, *, inbox: tuple[InboxItem, ...] = ()) -> StoredT
     live = other.begin(task_id="t-0")
     await live.durable()
     await other.runner.drain(0)
-    stored = await on.store.load(SCOPE, "t-0")
-    assert stored is not None
-    return replace(stored, inbox=inbox)
+    return replace(await on.stored("t-0"), inbox=inbox)
+
+
+async def put_aside(on: Stage, task_id: str = "t-1") -> LiveTask:
+    """Let a task that waits leave memory; return it as it is when it has been taken up again."""
+    live = on.runner.find(SCOPE, task_id)
+    assert live is not None
+    if live.pause is None:
+        await live.settled()
+    on.runner.put_aside(live)
+    assert on.runner.find(SCOPE, task_id) is None
+    assert live.turn is not None
+    await asyncio.wait([live.turn])
+    return await on.runner.adopt(await on.stored(task_id))
 
 
 async def ask(turn: Turn) -> Outcome:

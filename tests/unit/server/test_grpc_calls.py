@@ -1,104 +1,75 @@
-"""Calls as gRPC would make them, with a context in the hands of the test."""
+"""Calls with a context in the hands of the test."""
 
 import asyncio
 from collections.abc import Mapping
-from typing import NoReturn
 
 import pytest
 
 from dragoman.auth.authenticator import Evidence
 from dragoman.bindings.grpc.base import STATUS_DETAILS
-from dragoman.errors import PermissionDeniedError
+from dragoman.bindings.http2.grpc_framing import GrpcFailedError, Metadata
+from dragoman.errors import PermissionDeniedError, UnauthenticatedError
 from dragoman.model.documents import EventDocument
 from dragoman.model.operations import Operation
 from dragoman.server.door import Visitor
-from dragoman.server.grpc_calls import MAX_STATUS_BYTES, Calls, Enter, Metadata
-from dragoman.server.nursery import Nursery
-from dragoman.server.peers import Peer, Peers
+from dragoman.server.grpc_calls import MAX_STATUS_BYTES, Calls, Enter, UnaryRpc
+from dragoman.server.peers import Peer
 from dragoman.service.principal import Principal
 from tests.unit.server.grpc_fakes import Answered, FakePerforms, ScriptedEvents, dialect
-
-GONE_PEER = "unix:/gone"
-
-
-class AbortedError(Exception):
-    """How a call ended."""
-
-    def __init__(self, code: object, details: str, trailing: Metadata) -> None:
-        super().__init__(details)
-        self.code = code
-        self.details = details
-        self.trailing = dict(trailing)
-
-
-class GoneError(Exception):
-    """Nobody is there to be sent anything."""
 
 
 class FakeContext:
     """A call: what came with it, and what has been sent."""
 
     def __init__(
-        self, *metadata: tuple[str, str | bytes], peer: str = "ipv4:192.0.2.1:5000"
+        self,
+        headers: Mapping[bytes, str] | None = None,
+        fields: tuple[tuple[bytes, bytes], ...] = (),
+        peer: Peer | None = None,
     ) -> None:
-        self.metadata = metadata
+        self.headers: Mapping[bytes, str] = headers or {}
+        self.fields = fields
+        self.peer = peer or Peer("192.0.2.1")
+        self.visitor: Visitor | None = None
         self.initial: dict[str, str | bytes] | None = None
         self.frames: list[bytes] = []
-        self.is_stuck = False
+        self.is_full = False
         self.is_gone = False
-        self._peer = peer
 
-    def peer(self) -> str:
-        return self._peer
+    def allow_cancel(self) -> None:
+        if self.is_gone:
+            raise asyncio.CancelledError
 
-    def auth_context(self) -> Mapping[str, list[bytes]]:
-        return {}
-
-    def invocation_metadata(self) -> Metadata:
-        return self.metadata
-
-    async def send_initial_metadata(self, metadata: Metadata) -> None:
+    def send_initial_metadata(self, metadata: Metadata) -> None:
         self.initial = dict(metadata)
 
-    async def write(self, message: bytes) -> None:
-        if self.is_gone:
-            raise GoneError
-        if self.is_stuck:
-            await asyncio.Event().wait()
+    def write(self, message: bytes) -> None:
         self.frames.append(message)
 
-    async def abort(self, code: object, details: str, trailing_metadata: Metadata) -> NoReturn:
-        raise AbortedError(code, details, trailing_metadata)
+    async def drain(self) -> None:
+        await asyncio.Event().wait()
 
 
-def calls(
+def handler(
     performs: FakePerforms,
+    operation: Operation = Operation.SEND_MESSAGE,
     *,
-    nursery: Nursery | None = None,
     enter: Enter | None = None,
-    peers: Peers | None = None,
     stall_seconds: float = 60.0,
-) -> Calls:
-    return Calls(
-        performs,
-        enter=enter or performs.enter,
-        peers=peers or Peers(),
-        nursery=nursery or Nursery(),
-        stall_seconds=stall_seconds,
-        statuses={number: number for number in range(17)},
-        gone=GoneError,
-    )
+) -> UnaryRpc:
+    calls = Calls(performs, enter=enter or performs.enter, stall_seconds=stall_seconds)
+    unary = calls.rpc(dialect, operation).unary
+    assert unary is not None
+    return unary
 
 
-async def send(performs: FakePerforms, context: FakeContext, params: bytes = b"hi") -> bytes:
-    return await calls(performs).unary(dialect, Operation.SEND_MESSAGE)(params, context)
+async def send(performs: FakePerforms, context: FakeContext, params: bytes = b"hi") -> bytes | None:
+    return await handler(performs)(params, context)
 
 
 async def stream(performs: FakePerforms, context: FakeContext, stall_seconds: float = 60.0) -> None:
-    handle = calls(performs, stall_seconds=stall_seconds).streaming(
-        dialect, Operation.SEND_STREAMING_MESSAGE
-    )
-    await handle(b"hi", context)
+    handle = handler(performs, Operation.SEND_STREAMING_MESSAGE, stall_seconds=stall_seconds)
+    assert await handle(b"hi", context) is None
 
 
 def events(*bodies: bytes, first: int = 1) -> tuple[EventDocument, ...]:
@@ -108,19 +79,11 @@ def events(*bodies: bytes, first: int = 1) -> tuple[EventDocument, ...]:
 # --- one answer -------------------------------------------------------------------------------
 
 
-async def test_a_call_is_performed_with_what_its_metadata_says() -> None:
+async def test_a_call_is_performed_with_what_its_headers_say() -> None:
     performs = FakePerforms()
-    context = FakeContext(
-        ("a2a-version", "1.0"),
-        ("a2a-extensions", "urn:a"),
-        ("a2a-extensions", "urn:b"),
-        ("last-event-id", "7"),
-        ("user-agent", "x"),
-        ("own-bin", b"\xff"),
-    )
+    context = FakeContext({b"a2a-version": "1.0"})
     assert await send(performs, context) == b"echo hi"
-    expected = {b"a2a-version": "1.0", b"a2a-extensions": "urn:a,urn:b", b"last-event-id": "7"}
-    assert performs.asked == [(b"hi", expected)]
+    assert performs.asked == [(b"hi", {b"a2a-version": "1.0"})]
     assert performs.admitted == ["192.0.2.1"]
     assert performs.principals == [Principal(owner="192.0.2.1")]
     assert context.initial is None
@@ -142,21 +105,21 @@ async def test_activated_extensions_are_told_in_initial_metadata() -> None:
 async def test_a_problem_becomes_a_status_with_details(
     params: bytes, code: int, details: str
 ) -> None:
-    with pytest.raises(AbortedError) as told:
+    with pytest.raises(GrpcFailedError) as told:
         await send(FakePerforms(), FakeContext(), params)
     assert (told.value.code, told.value.details) == (code, details)
-    assert told.value.trailing == {STATUS_DETAILS: b"details"}
+    assert dict(told.value.metadata) == {STATUS_DETAILS: b"details"}
 
 
 async def test_a_status_too_long_for_clients_is_cut() -> None:
     async def refuse(visitor: Visitor) -> Principal:
         raise PermissionDeniedError("x" * MAX_STATUS_BYTES)
 
-    handle = calls(FakePerforms(), enter=refuse).unary(dialect, Operation.SEND_MESSAGE)
-    with pytest.raises(AbortedError) as told:
+    handle = handler(FakePerforms(), enter=refuse)
+    with pytest.raises(GrpcFailedError) as told:
         await handle(b"", FakeContext())
     assert told.value.details == "x" * (MAX_STATUS_BYTES // 4)
-    assert told.value.trailing == {}
+    assert dict(told.value.metadata) == {}
 
 
 async def test_who_is_not_admitted_reaches_nobody() -> None:
@@ -164,90 +127,24 @@ async def test_who_is_not_admitted_reaches_nobody() -> None:
         raise PermissionDeniedError
 
     performs = FakePerforms()
-    handle = calls(performs, enter=refuse).unary(dialect, Operation.SEND_MESSAGE)
-    with pytest.raises(AbortedError) as told:
+    handle = handler(performs, enter=refuse)
+    with pytest.raises(GrpcFailedError) as told:
         await handle(b"", FakeContext())
     assert told.value.code == 7
     assert performs.asked == []
 
 
-async def test_a_caller_that_cannot_be_told_any_more_is_not_taken_for_a_local_one() -> None:
+async def test_a_caller_that_has_left_leaves_no_follower() -> None:
     performs = FakePerforms()
-    with pytest.raises(AbortedError) as told:
-        await send(performs, FakeContext(peer=GONE_PEER))
-    assert told.value.code == 14
-    assert (performs.admitted, performs.asked) == ([], [])
-
-
-async def test_a_caller_behind_the_relay_is_told_by_the_path_of_the_relay() -> None:
-    performs = FakePerforms()
-    peers = Peers()
-    peers.add("/relay/1", Peer("198.51.100.7"))
-    handle = calls(performs, peers=peers).unary(dialect, Operation.SEND_MESSAGE)
-    await handle(b"", FakeContext(peer="unix:/relay/1"))
-    assert performs.admitted == ["198.51.100.7"]
-
-
-# --- a caller that leaves ---------------------------------------------------------------------
-
-
-async def test_an_operation_is_finished_although_its_caller_has_left() -> None:
-    performs = FakePerforms()
-    performs.hold = asyncio.Event()
     unread = ScriptedEvents(is_live=True)
     performs.answer = Answered(events=unread)
-    call = asyncio.ensure_future(stream(performs, FakeContext()))
-    await performs.called.wait()
-    call.cancel()
+    context = FakeContext()
+    context.is_gone = True
     with pytest.raises(asyncio.CancelledError):
-        await call
-    assert performs.finished == 0
-    performs.hold.set()
-    # And what it would have followed is followed by nobody.
-    await unread.closed.wait()
+        await stream(performs, context)
+    assert unread.closed.is_set()
     assert performs.finished == 1
-
-
-async def test_a_caller_that_leaves_in_the_moment_of_the_answer_leaves_no_follower() -> None:
-    performs = FakePerforms()
-    performs.hold = asyncio.Event()
-    unread = ScriptedEvents(is_live=True)
-    performs.answer = Answered(events=unread)
-    call = asyncio.ensure_future(stream(performs, FakeContext()))
-    await performs.called.wait()
-    performs.hold.set()
-    while not performs.finished:  # noqa: ASYNC110 - one pass of the loop at a time is the point
-        await asyncio.sleep(0)
-    call.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await call
-    await unread.closed.wait()
-
-
-async def test_a_failure_that_nobody_waits_for_is_still_explained() -> None:
-    performs = FakePerforms()
-    performs.hold = asyncio.Event()
-    call = asyncio.ensure_future(send(performs, FakeContext(), b"broken"))
-    await performs.called.wait()
-    call.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await call
-    performs.hold.set()
-    await performs.told.wait()
-    assert isinstance(performs.explained[0], ValueError)
-
-
-async def test_a_call_that_the_stop_cuts_off_is_told_to_come_back() -> None:
-    performs = FakePerforms()
-    performs.hold = asyncio.Event()
-    nursery = Nursery()
-    handle = calls(performs, nursery=nursery).unary(dialect, Operation.SEND_MESSAGE)
-    call = asyncio.ensure_future(handle(b"", FakeContext()))
-    await performs.called.wait()
-    await nursery.close()
-    with pytest.raises(AbortedError) as told:
-        await call
-    assert told.value.code == 14
+    assert performs.explained == []
 
 
 # --- streams ----------------------------------------------------------------------------------
@@ -296,7 +193,7 @@ async def test_what_ends_a_stream_is_its_final_status() -> None:
     shown = ScriptedEvents(events(b"one"), ends_with="secret")
     performs.answer = Answered(events=shown)
     context = FakeContext()
-    with pytest.raises(AbortedError) as told:
+    with pytest.raises(GrpcFailedError) as told:
         await stream(performs, context)
     assert (told.value.code, told.value.details) == (13, "Internal error")
     assert context.frames == [b"one"]
@@ -305,8 +202,8 @@ async def test_what_ends_a_stream_is_its_final_status() -> None:
 
 async def test_a_stream_that_cannot_begin_is_a_status() -> None:
     performs = FakePerforms()
-    handle = calls(performs).streaming(dialect, Operation.SUBSCRIBE_TO_TASK)
-    with pytest.raises(AbortedError) as told:
+    handle = handler(performs, Operation.SUBSCRIBE_TO_TASK)
+    with pytest.raises(GrpcFailedError) as told:
         await handle(b"unknown", FakeContext())
     assert told.value.code == 5
 
@@ -316,23 +213,14 @@ async def test_a_reader_that_takes_nothing_for_too_long_is_cut() -> None:
     shown = ScriptedEvents(events(b"one"), is_live=True)
     performs.answer = Answered(events=shown)
     context = FakeContext()
-    context.is_stuck = True
-    with pytest.raises(AbortedError) as told:
+    context.is_full = True
+    with pytest.raises(GrpcFailedError) as told:
         await stream(performs, context, stall_seconds=0.01)
     assert told.value.code == 14
     assert shown.closed.is_set()
 
 
-async def test_a_reader_that_is_gone_is_left_alone() -> None:
-    performs = FakePerforms()
-    shown = ScriptedEvents(events(b"one"), is_live=True)
-    performs.answer = Answered(events=shown)
-    context = FakeContext()
-    context.is_gone = True
-    with pytest.raises(asyncio.CancelledError):
-        await stream(performs, context)
-    assert shown.closed.is_set()
-    assert performs.explained == []
+# --- who calls --------------------------------------------------------------------------------
 
 
 async def test_a_call_shows_all_that_may_tell_who_calls() -> None:
@@ -342,10 +230,38 @@ async def test_a_call_shows_all_that_may_tell_who_calls() -> None:
         seen.append(visitor.evidence())
         return Principal(owner="ada")
 
-    performs, peers = FakePerforms(), Peers()
+    performs = FakePerforms()
     pem = "-----BEGIN CERTIFICATE-----\nZGVy\n-----END CERTIFICATE-----\n"
-    peers.add("/relay/1", Peer("198.51.100.7", pem))
-    handle = calls(performs, enter=look, peers=peers).unary(dialect, Operation.SEND_MESSAGE)
-    await handle(b"", FakeContext(("x-api-key", "k"), peer="unix:/relay/1"))
+    context = FakeContext(fields=((b"x-api-key", b"k"),), peer=Peer("198.51.100.7", pem))
+    await handler(performs, enter=look)(b"", context)
     assert seen == [Evidence(headers={b"x-api-key": "k"}, peer="198.51.100.7", certificate=b"der")]
     assert performs.principals == [Principal(owner="ada")]
+
+
+async def test_who_was_let_in_before_its_message_came_is_not_asked_again() -> None:
+    performs = FakePerforms()
+    context = FakeContext()
+    rpc = Calls(performs, enter=performs.enter, stall_seconds=60.0).rpc(
+        dialect, Operation.SEND_MESSAGE
+    )
+    assert rpc.admit is not None
+    assert rpc.unary is not None
+    await rpc.admit(context)
+    assert performs.asked == []
+    assert await rpc.unary(b"hi", context) == b"echo hi"
+    assert performs.admitted == ["192.0.2.1"]
+    assert performs.principals == [Principal(owner="192.0.2.1")]
+
+
+async def test_who_is_not_let_in_before_its_message_has_come_hears_why() -> None:
+    async def refuse(visitor: Visitor) -> Principal:
+        raise UnauthenticatedError
+
+    context = FakeContext()
+    calls = Calls(FakePerforms(), enter=refuse, stall_seconds=60.0)
+    admit = calls.rpc(dialect, Operation.SEND_MESSAGE).admit
+    assert admit is not None
+    with pytest.raises(GrpcFailedError) as told:
+        await admit(context)
+    assert told.value.code == 16
+    assert context.visitor is None

@@ -44,8 +44,11 @@ class Watching:
         self.all_looked_at = asyncio.Event()
         self._states = [state == "+" for state in states]
 
-    async def write(self, message: bytes) -> None:
+    def write(self, message: bytes) -> None:
         self.written.append(message)
+
+    async def drain(self) -> None:
+        """Be done: it takes everything at once."""
 
     def is_ready(self) -> bool:
         if len(self._states) == 1:

@@ -327,7 +327,7 @@ async def test_after_a_lost_write_nobody_waits_for_what_will_not_come() -> None:
 def reset(live: Live) -> None:
     """Bring a task back to where it was after ``begun``."""
     standing = Standing(task_id="t-1", context_id="c-1", state=WORKING, seq=2)
-    live.task.reset(standing, working_fold())
+    live.task.reset(standing, working_fold(), journal_n=0)
 
 
 async def test_a_task_goes_on_from_what_the_store_has() -> None:

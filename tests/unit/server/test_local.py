@@ -1,6 +1,4 @@
-import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable
 
 import pytest
 
@@ -10,14 +8,12 @@ from dragoman.errors import (
     InvalidParamsError,
     PermissionDeniedError,
     PushNotificationNotSupportedError,
-    StoreUnavailableError,
     TaskNotCancelableError,
     TaskNotFoundError,
     UnavailableError,
     UnsupportedOperationError,
 )
-from dragoman.model.documents import TaskDocument
-from dragoman.model.messages import Message, Role
+from dragoman.model.messages import Message
 from dragoman.model.operations import (
     CancelTaskRequest,
     DeleteTaskPushNotificationConfigRequest,
@@ -27,143 +23,19 @@ from dragoman.model.operations import (
     ListTaskPushNotificationConfigsRequest,
     ListTasksRequest,
     Operation,
-    SendMessageConfiguration,
     SendMessageRequest,
     SubscribeToTaskRequest,
 )
-from dragoman.model.parts import Part
 from dragoman.model.push import TaskPushNotificationConfig
-from dragoman.model.tasks import Artifact, Task, TaskState
+from dragoman.model.tasks import TaskState
 from dragoman.model.timestamps import format_timestamp
 from dragoman.server.access import Access, AccessRequest
-from dragoman.server.config import Settings
-from dragoman.server.local import LocalService
-from dragoman.server.runtime import Runtime
 from dragoman.service.principal import Principal
-from dragoman.service.service import A2AService, Call, EventStream
-from dragoman.service.worker import Completed, Outcome, Turn
-from dragoman.stores.base import Done, TaskWrite
-from dragoman.stores.memory import MemoryTaskStore
-from dragoman.testing.clock import FakeClock
-from tests.unit.server.fakes import SCOPE, ScriptedWorker, agent_message
+from dragoman.service.service import A2AService, Call
+from tests.unit.server.agency import CALL, Agency, Held, ask, frames, publish, send, serving
+from tests.unit.server.fakes import agent_message
 
-CALL = Call()
 STRANGER = Call(principal=Principal(owner="somebody else"))
-
-
-class Store(MemoryTaskStore):
-    """A store whose writes fail when it is told so."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.is_down = False
-
-    def append(self, write: TaskWrite, done: Done) -> None:
-        if self.is_down:
-            asyncio.get_running_loop().call_soon(done, StoreUnavailableError("disk full"))
-        else:
-            super().append(write, done)
-
-
-class Agency:
-    """A service, and what it stands on."""
-
-    def __init__(self, worker: ScriptedWorker, store: Store, wait_seconds: float) -> None:
-        self.store = store
-        self.clock = FakeClock()
-        settings = Settings(
-            max_wait_seconds=wait_seconds, shutdown_grace_seconds=0, cancel_grace_seconds=0
-        )
-        self.runtime = Runtime(worker, settings, clock=self.clock, store=self.store)
-
-    async def open(self) -> None:
-        self.service: LocalService = await self.runtime.service()
-
-    async def send(self, request: SendMessageRequest) -> Task:
-        answer = await self.service.send_message(request, CALL)
-        assert isinstance(answer, TaskDocument)
-        return answer.task()
-
-
-@asynccontextmanager
-async def serving(
-    run: Callable[[Turn], Awaitable[Outcome]] | None = None,
-    *,
-    answer: Callable[[SendMessageRequest], Awaitable[Message]] | None = None,
-    store: Store | None = None,
-    wait_seconds: float = 60,
-) -> AsyncGenerator[Agency]:
-    agency = Agency(ScriptedWorker(run, answer=answer), store or Store(), wait_seconds)
-    await agency.open()
-    try:
-        yield agency
-    finally:
-        await agency.runtime.stop()
-
-
-def send(
-    text: str = "hello",
-    *,
-    message_id: str = "m-1",
-    task_id: str = "",
-    context_id: str = "",
-    history_length: int | None = None,
-    return_immediately: bool = False,
-) -> SendMessageRequest:
-    return SendMessageRequest(
-        message=Message(
-            message_id=message_id,
-            task_id=task_id,
-            context_id=context_id,
-            role=Role.USER,
-            parts=(Part(text=text),),
-        ),
-        configuration=SendMessageConfiguration(
-            history_length=history_length, return_immediately=return_immediately
-        ),
-    )
-
-
-async def frames(stream: EventStream) -> list[tuple[int, str]]:
-    """Follow to the end; return the number and the kind of every frame."""
-    seen: list[tuple[int, str]] = []
-    async for batch in stream:
-        for event in batch:
-            value = event.value
-            if value.task is not None:
-                kind = f"task {value.task.status.state.name}"
-            elif value.status_update is not None:
-                kind = value.status_update.status.state.name
-            else:
-                kind = "message" if value.message is not None else "artifact"
-            seen.append((event.seq, kind))
-    await stream.aclose()
-    return seen
-
-
-async def publish(turn: Turn) -> Outcome:
-    artifact = Artifact(artifact_id="a-1", parts=(Part(text="x"),))
-    await turn.artifact(artifact, last_chunk=True)
-    return Completed(agent_message("done"))
-
-
-async def ask(turn: Turn) -> Outcome:
-    await turn.ask(agent_message("which?"))
-    return Completed(agent_message("done"))
-
-
-class Held:
-    """Turns that wait until the test releases them."""
-
-    def __init__(self) -> None:
-        self.reached = asyncio.Event()
-        self.released = asyncio.Event()
-
-    async def run(self, turn: Turn) -> Outcome:
-        await turn.flush()
-        self.reached.set()
-        await self.released.wait()
-        return Completed()
 
 
 # --- send -------------------------------------------------------------------------------------
@@ -250,8 +122,7 @@ async def test_a_stream_pauses_with_its_task() -> None:
     async with serving(ask) as agency:
         stream = await agency.service.send_streaming_message(send(), CALL)
         assert (await frames(stream))[-1] == (3, "INPUT_REQUIRED")
-        (task,) = await agency.store.unfinished(after_id="", limit=10)
-        answer = send("that", message_id="m-2", task_id=task.id)
+        answer = send("that", message_id="m-2", task_id=await agency.only_id())
         stream = await agency.service.send_streaming_message(answer, CALL)
         assert await frames(stream) == [(4, "task WORKING"), (5, "COMPLETED")]
 
@@ -468,70 +339,6 @@ async def test_unless_the_caller_has_seen_a_part_of_it() -> None:
         assert await frames(stream) == [(3, "task WORKING"), (4, "COMPLETED")]
 
 
-# --- tasks of another process -----------------------------------------------------------------
-
-
-async def test_a_task_that_is_unfinished_in_the_store_is_taken_over() -> None:
-    held = Held()
-    async with serving() as agency, serving(held.run, store=agency.store) as other:
-        task = await other.send(send(return_immediately=True))
-        await held.reached.wait()
-        canceled = await agency.service.cancel_task(CancelTaskRequest(id=task.id), CALL)
-    assert canceled.task().status.state is TaskState.CANCELED
-
-
-@asynccontextmanager
-async def elsewhere() -> AsyncGenerator[tuple[Agency, Agency, Held, Task]]:
-    """Have a task at work in one process; there is another process on the same store."""
-    held = Held()
-    async with serving() as agency, serving(held.run, store=agency.store) as other:
-        task = await other.send(send(return_immediately=True))
-        await held.reached.wait()
-        yield agency, other, held, task
-
-
-async def lease(agency: Agency, task: Task) -> int:
-    stored = await agency.store.load(SCOPE, task.id)
-    assert stored is not None
-    return stored.epoch
-
-
-async def test_a_task_of_another_process_is_read_and_left_to_it() -> None:
-    async with elsewhere() as (agency, other, held, task):
-        before = await lease(agency, task)
-        request = GetTaskRequest(id=task.id)
-        seen = (await agency.service.get_task(request, CALL)).task()
-        assert seen.status.state is TaskState.WORKING
-        assert await lease(agency, task) == before
-        held.released.set()
-        assert (await other.send(send())).status.state is TaskState.COMPLETED
-        later = (await agency.service.get_task(request, CALL)).task()
-        assert later.status.state is TaskState.COMPLETED
-
-
-@pytest.mark.parametrize("cursor", [None, 1])
-async def test_a_task_of_another_process_cannot_be_followed_here(cursor: int | None) -> None:
-    async with elsewhere() as (agency, _, _, task):
-        request = SubscribeToTaskRequest(id=task.id)
-        with pytest.raises(UnavailableError, match="another server"):
-            await agency.service.subscribe_to_task(request, Call(cursor=cursor))
-
-
-async def test_nor_does_it_take_a_message_here() -> None:
-    async with elsewhere() as (agency, _, _, task):
-        with pytest.raises(UnavailableError, match="another server"):
-            await agency.send(send("more", message_id="m-2", task_id=task.id))
-
-
-async def test_who_follows_a_task_that_is_taken_over_is_sent_away() -> None:
-    async with elsewhere() as (agency, other, held, task):
-        request = SubscribeToTaskRequest(id=task.id)
-        stream = await other.service.subscribe_to_task(request, CALL)
-        await agency.service.cancel_task(CancelTaskRequest(id=task.id), CALL)
-        held.released.set()
-        assert await frames(stream) == [(2, "task WORKING")]
-
-
 # --- what this agent does not do --------------------------------------------------------------
 
 
@@ -576,35 +383,21 @@ async def test_every_operation_there_is_is_answered() -> None:
 # --- what the policy says -----------------------------------------------------------------------
 
 
-class Ruled(Agency):
-    """A service whose policy allows what it is told to."""
+class Policy:
+    """Allows what is not forbidden, and remembers what it was asked."""
 
-    def __init__(self, worker: ScriptedWorker) -> None:
-        super().__init__(worker, Store(), wait_seconds=60)
+    def __init__(self) -> None:
         self.asked: list[tuple[str, str]] = []
         self.forbidden: set[Operation] = set()
-        settings = Settings(shutdown_grace_seconds=0, cancel_grace_seconds=0)
-        self.runtime = Runtime(
-            worker, settings, clock=self.clock, store=self.store, access=Access(self.allows)
-        )
 
     def allows(self, request: AccessRequest) -> bool:
         self.asked.append((request.operation.value, request.skill_id))
         return request.operation not in self.forbidden
 
 
-@asynccontextmanager
-async def ruled(run: Callable[[Turn], Awaitable[Outcome]]) -> AsyncGenerator[Ruled]:
-    agency = Ruled(ScriptedWorker(run))
-    await agency.open()
-    try:
-        yield agency
-    finally:
-        await agency.runtime.stop()
-
-
 async def test_the_policy_is_asked_about_every_operation_and_the_skill_of_its_task() -> None:
-    async with ruled(ask) as agency:
+    policy = Policy()
+    async with serving(ask, access=Access(policy.allows)) as agency:
         task = await agency.send(send())
         await agency.service.get_task(GetTaskRequest(id=task.id), CALL)
         await agency.service.list_tasks(ListTasksRequest(), CALL)
@@ -613,7 +406,7 @@ async def test_the_policy_is_asked_about_every_operation_and_the_skill_of_its_ta
         await agency.service.cancel_task(CancelTaskRequest(id=task.id), CALL)
         stream = await agency.service.send_streaming_message(send(message_id="m-2"), CALL)
         await stream.aclose()
-    assert agency.asked == [
+    assert policy.asked == [
         ("SendMessage", "echo"),
         ("GetTask", "echo"),
         ("ListTasks", ""),
@@ -625,9 +418,10 @@ async def test_the_policy_is_asked_about_every_operation_and_the_skill_of_its_ta
 
 @pytest.mark.requirement("R-13.1-2")
 async def test_what_the_policy_forbids_is_not_done() -> None:
-    async with ruled(ask) as agency:
+    policy = Policy()
+    async with serving(ask, access=Access(policy.allows)) as agency:
         task = await agency.send(send())
-        agency.forbidden = set(Operation)
+        policy.forbidden = set(Operation)
         service = agency.service
         for call in (
             service.get_task(GetTaskRequest(id=task.id), CALL),
@@ -639,18 +433,19 @@ async def test_what_the_policy_forbids_is_not_done() -> None:
         ):
             with pytest.raises(PermissionDeniedError):
                 await call
-        agency.forbidden = set()
+        policy.forbidden = set()
         assert (await agency.service.list_tasks(ListTasksRequest(), CALL)).total_size == 1
         kept = (await agency.service.get_task(GetTaskRequest(id=task.id), CALL)).task()
         assert kept.status.state is TaskState.INPUT_REQUIRED
 
 
 async def test_the_policy_is_not_asked_about_what_is_not_the_callers() -> None:
-    async with ruled(ask) as agency:
+    policy = Policy()
+    async with serving(ask, access=Access(policy.allows)) as agency:
         task = await agency.send(send())
-        agency.asked.clear()
+        policy.asked.clear()
         with pytest.raises(TaskNotFoundError):
             await agency.service.get_task(GetTaskRequest(id=task.id), STRANGER)
         with pytest.raises(TaskNotFoundError):
             await agency.service.send_message(send(message_id="m-2", task_id=task.id), STRANGER)
-        assert agency.asked == []
+        assert policy.asked == []

@@ -6,11 +6,13 @@ from typing import Any, Self
 
 import pytest
 import uvicorn
+from msgspec.structs import replace
 from uvicorn.server import ServerState
 
+from dragoman.bindings.http2.frames import PREFACE
 from dragoman.server.exchange import ABORT, REPLY, ASGIApp, Receive, Scope, Send
-from dragoman.server.one_port import PREFACE, Protocol, Server, speaking_both
-from dragoman.server.relay import Near
+from dragoman.server.http_watch import DEFAULT_LIMITS
+from dragoman.server.one_port import Protocol, Server, speaking_both
 
 REQUEST = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
@@ -127,24 +129,50 @@ async def test_one_connection_cannot_cut_another() -> None:
 # --- its first bytes --------------------------------------------------------------------------
 
 
+class Taken(asyncio.Protocol):
+    """A connection that was handed over."""
+
+    def __init__(self, on_lost: Callable[[], object]) -> None:
+        self._on_lost = on_lost
+        self.received = b""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport: Any = transport
+
+    def data_received(self, data: bytes) -> None:
+        self.received += data
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        del exc
+        self._on_lost()
+
+    def shutdown(self) -> None:
+        self.transport.close()
+
+
 class TakingBackend:
-    """Takes connections and does nothing with them."""
+    """Takes connections and does nothing with them; or takes none."""
 
     def __init__(self) -> None:
-        self.taken: asyncio.Queue[tuple[Near, bytes]] = asyncio.Queue()
+        self.taken: asyncio.Queue[Taken] = asyncio.Queue()
+        self.is_closed = False
 
-    def serve(self, near: Near, first: bytes) -> None:
-        self.taken.put_nowait((near, first))
+    def accept(self, on_lost: Callable[[], object]) -> Taken | None:
+        if self.is_closed:
+            return None
+        taken = Taken(on_lost)
+        self.taken.put_nowait(taken)
+        return taken
 
 
 class Listening:
     """Listens on a port, and hands HTTP/2 to ``backend``."""
 
-    def __init__(self, timeout_keep_alive: int = 5) -> None:
+    def __init__(self, keep_alive_seconds: float = 5) -> None:
         self.backend = TakingBackend()
         self._state = ServerState()
         self._config = config(no_content)
-        self._config.timeout_keep_alive = timeout_keep_alive
+        self._limits = replace(DEFAULT_LIMITS, keep_alive_seconds=keep_alive_seconds)
 
     @property
     def connections(self) -> int:
@@ -152,7 +180,7 @@ class Listening:
         return len(self._state.connections)
 
     async def __aenter__(self) -> Self:
-        accept = speaking_both(self.backend)
+        accept = speaking_both(self.backend, self._limits)
         self._server = await asyncio.get_running_loop().create_server(
             lambda: accept(self._config, self._state, {}),  # type: ignore[call-arg] - as uvicorn calls it
             "127.0.0.1",
@@ -197,12 +225,23 @@ async def test_http_2_is_told_by_its_preface_however_that_comes(pieces: list[byt
             writer.write(piece)
             await writer.drain()
             await asyncio.sleep(0.001)
-        near, first = await listening.backend.taken.get()
-        assert first == b"".join(pieces)
-        assert listening.connections == 1
-        near.transport.abort()
-        await near.lost
+        taken = await listening.backend.taken.get()
         await asyncio.sleep(0)
+        assert taken.received == b"".join(pieces)
+        assert listening.connections == 1
+        taken.transport.abort()
+        await asyncio.sleep(0.001)
+        assert listening.connections == 0
+        await hang_up(writer)
+
+
+async def test_http_2_is_cut_where_nobody_serves_it() -> None:
+    async with Listening() as listening:
+        listening.backend.is_closed = True
+        reader, writer = await listening.connect()
+        writer.write(PREFACE)
+        with suppress(ConnectionError):
+            assert await reader.read() == b""
         assert listening.connections == 0
         await hang_up(writer)
 
@@ -246,7 +285,7 @@ async def test_a_connection_of_http_1_stays_one() -> None:
 
 @pytest.mark.parametrize("said", [b"", b"PRI * HTTP/2.0\r\n"])
 async def test_a_connection_that_does_not_say_what_it_speaks_is_cut(said: bytes) -> None:
-    async with Listening(timeout_keep_alive=0) as listening:
+    async with Listening(keep_alive_seconds=0) as listening:
         reader, writer = await listening.connect()
         writer.write(said)
         with suppress(ConnectionError):

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.server.peers import Peer, Peers, peer_of
+from dragoman.server.peers import Peer, peer_of
 from dragoman.server.tls import read_tls
 from tests.unit.server.certificates import write_files
 
@@ -13,39 +13,6 @@ LOOPS = [
     pytest.param(("asyncio", {"use_uvloop": False}), id="asyncio"),
     pytest.param(("asyncio", {"use_uvloop": True}), id="uvloop"),
 ]
-
-
-@pytest.mark.parametrize(
-    ("name", "address"),
-    [
-        ("ipv4:192.0.2.1:5000", "192.0.2.1"),
-        # As gRPC writes it, and as a person would.
-        ("ipv6:%5B2001:db8::1%5D:5000", "2001:db8::1"),
-        ("ipv6:[::1]:5000", "::1"),
-    ],
-)
-def test_a_peer_of_the_network_is_told_by_its_address(name: str, address: str) -> None:
-    assert Peers().find(name) == Peer(address)
-    assert Peers().find(name, "PEM") == Peer(address, "PEM")
-
-
-@pytest.mark.parametrize(
-    "name", ["", "unix:", "unix:/tmp/x", "unix-abstract:x", "vsock:1", "ipv4:"]
-)
-def test_any_other_peer_is_unknown(name: str) -> None:
-    assert Peers().find(name) is None
-
-
-def test_a_relayed_peer_is_known_while_it_is_connected() -> None:
-    peers = Peers()
-    peers.add("/run/1", Peer("192.0.2.1", "PEM"))
-    peers.add("/run/2", Peer("192.0.2.2"))
-    assert peers.find("unix:/run/1") == Peer("192.0.2.1", "PEM")
-    assert len(peers) == 2
-    peers.forget("/run/1")
-    peers.forget("/run/1")
-    assert peers.find("unix:/run/1") is None
-    assert len(peers) == 1
 
 
 class FakeTransport(asyncio.BaseTransport):

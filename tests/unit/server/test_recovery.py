@@ -1,22 +1,11 @@
-import logging
-
-import msgspec
-import pytest
-
 from dragoman.engine.fold import TaskFold
 from dragoman.model.documents import encode_entry
 from dragoman.model.events import TaskArtifactUpdateEvent, TaskStatusUpdateEvent
 from dragoman.model.parts import Part
 from dragoman.model.tasks import Artifact, TaskState, TaskStatus
-from dragoman.server.recovery import (
-    INTERRUPTED_REASON,
-    document_of,
-    end_unfinished,
-    fold_of,
-    standing_of,
-)
+from dragoman.server.errands import Errand, encode
+from dragoman.server.recovery import document_of, fold_of, standing_of
 from dragoman.stores.base import InboxItem, StoredTask
-from dragoman.stores.memory import MemoryTaskStore
 from tests.unit.server.fakes import SCOPE, agent_message, user_message
 
 BEGUN = (
@@ -56,10 +45,9 @@ def stored(
     snapshot: TaskFold | None = None,
     tail: tuple[bytes, ...] = (),
     inbox: tuple[InboxItem, ...] = (),
-    task_id: str = "t-1",
 ) -> StoredTask:
     return StoredTask(
-        id=task_id,
+        id="t-1",
         scope=SCOPE,
         context_id="c-1",
         skill_id="echo",
@@ -89,7 +77,7 @@ def test_a_snapshot_that_is_the_whole_task_is_handed_through() -> None:
 
 
 def test_a_document_is_made_of_all_there_is() -> None:
-    item = InboxItem(1, msgspec.json.encode(user_message("later", "m-2")))
+    item = InboxItem(1, encode(Errand(message=user_message("later", "m-2"))))
     whole = folded(*BEGUN, *GROWN).document((user_message("later", "m-2"),))
     assert document_of(stored(snapshot=folded(*BEGUN), tail=GROWN, inbox=(item,))) == whole
 
@@ -104,38 +92,3 @@ def test_a_task_stands_where_the_store_has_it() -> None:
 def test_its_artifacts_count_as_open() -> None:
     task = stored(tail=(*BEGUN, *GROWN))
     assert standing_of(task, fold_of(task), unread=0).artifacts == {"a-1": True}
-
-
-class Unfinished(MemoryTaskStore):
-    """A store that was left with tasks unfinished."""
-
-    def __init__(self, count: int) -> None:
-        super().__init__()
-        self.ids = [f"t-{number:04}" for number in range(count)]
-
-    async def unfinished(self, *, after_id: str, limit: int) -> tuple[StoredTask, ...]:
-        ids = [task_id for task_id in self.ids if task_id > after_id][:limit]
-        return tuple(stored(task_id=task_id) for task_id in ids)
-
-
-class Undertaker:
-    """An Ending that remembers whom it ended."""
-
-    def __init__(self) -> None:
-        self.ended: list[tuple[str, str]] = []
-
-    async def abandon(self, stored: StoredTask, reason: str) -> None:
-        self.ended.append((stored.id, reason))
-
-
-async def test_every_unfinished_task_is_ended_once(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.WARNING)
-    store, undertaker = Unfinished(450), Undertaker()
-    assert await end_unfinished(store, undertaker) == 450
-    assert undertaker.ended == [(task_id, INTERRUPTED_REASON) for task_id in store.ids]
-    assert caplog.messages == ["450 tasks were cut off by the last stop; they are now failed"]
-
-
-async def test_where_nothing_was_left_nothing_is_said(caplog: pytest.LogCaptureFixture) -> None:
-    assert await end_unfinished(Unfinished(0), Undertaker()) == 0
-    assert caplog.messages == []

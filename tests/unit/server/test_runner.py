@@ -4,8 +4,10 @@ import asyncio
 from contextlib import suppress
 
 import pytest
+from msgspec.structs import replace
 
 from dragoman.errors import (
+    RateLimitedError,
     StoreUnavailableError,
     TaskNotCancelableError,
     UnavailableError,
@@ -13,8 +15,9 @@ from dragoman.errors import (
 from dragoman.model.messages import Message, text_of
 from dragoman.model.operations import SendMessageRequest
 from dragoman.model.tasks import TaskState
+from dragoman.server.errands import Answer, Errand, decode_answer
 from dragoman.server.hub import Follower
-from dragoman.server.live import Errand
+from dragoman.server.runner import INTERRUPTED_REASON
 from dragoman.service.worker import Completed, Outcome, Turn
 from dragoman.stores.base import (
     Scope,
@@ -22,6 +25,7 @@ from dragoman.stores.base import (
     SendRecord,
 )
 from tests.unit.server.fakes import (
+    NEW_TASK,
     SCOPE,
     Gate,
     agent_message,
@@ -31,9 +35,11 @@ from tests.unit.server.running import (
     CANCELED,
     COMPLETED,
     DIRECT,
+    FAILED,
     INPUT_REQUIRED,
     REQUEST,
     ask,
+    put_aside,
     stage,
     status_text,
     unfinished,
@@ -155,15 +161,102 @@ async def test_the_send_of_an_answer_is_remembered_with_it() -> None:
     assert await on.store.find_send(record.key, 0) == record
 
 
-async def test_an_answer_nobody_waits_for_is_recorded_all_the_same() -> None:
-    on = await stage(ask)
+@pytest.mark.parametrize(("is_auth", "name"), [(False, "input"), (True, "auth")])
+async def test_an_answer_is_in_the_journal_with_what_came_with_it(
+    is_auth: bool,  # noqa: FBT001 - a column of a table
+    name: str,
+) -> None:
+    async def run(turn: Turn) -> Outcome:
+        await turn.ask(agent_message("which?"), is_auth=is_auth)
+        return Completed()
+
+    on = await stage(run)
     live = on.begin()
     await live.settled()
-    assert live.answer is not None
-    live.answer = None
-    delivery = on.runner.deliver(live, Errand(message=user_message("that", "that")), None)
+    errand = Errand(message=user_message("that", "that"), metadata={"k": 1})
+    delivery = on.runner.deliver(live, errand, None)
     await delivery.stored
-    assert live.history()[-1] == user_message("that", "that")
+    (entry,) = await on.store.read_journal("t-1")
+    assert (entry.kind, entry.name) == ("ask", name)
+    assert decode_answer(entry.result) == Answer(errand=errand)
+    await delivery.settled
+
+
+async def test_an_answer_that_no_turn_waits_for_brings_the_turn_back() -> None:
+    turns: list[str] = []
+
+    async def run(turn: Turn) -> Outcome:
+        turns.append(text_of(turn.message.parts))
+        return await ask(turn)
+
+    on = await stage(run)
+    on.begin()
+    live = await put_aside(on)
+    assert live.turn is None
+    await (await on.deliver(live, "that"))
+    assert turns == ["hello", "hello"]
+    task = await on.task()
+    assert (task.status.state, status_text(task)) == (COMPLETED, "so that")
+    assert [text_of(message.parts) for message in task.history] == ["hello", "which?", "that"]
+
+
+async def test_a_turn_that_is_brought_back_counts_among_those_of_its_owner() -> None:
+    async def run(turn: Turn) -> Outcome:
+        await turn.ask(agent_message("which?"))
+        await asyncio.Event().wait()
+        return Completed()
+
+    on = await stage(run, turns_per_owner=1)
+    ada = Scope("", "ada")
+    errand = Errand(message=user_message())
+    live = on.runner.begin("t-1", replace(NEW_TASK, scope=ada), errand, None)
+    await live.settled()
+    on.runner.put_aside(live)
+    assert live.turn is not None
+    await asyncio.wait([live.turn])
+    on.runner.check("ada")
+    stored = await on.store.load(ada, "t-1")
+    assert stored is not None
+    await on.deliver(await on.runner.adopt(stored), "that")
+    with pytest.raises(RateLimitedError):
+        on.runner.check("ada")
+    await on.runner.drain(0)
+
+
+async def test_an_answer_to_what_cannot_be_run_again_ends_it() -> None:
+    on = await stage(ask, resumes=False)
+    on.begin()
+    live = await put_aside(on)
+    await (await on.deliver(live, "that"))
+    task = await on.task()
+    assert (task.status.state, status_text(task)) == (FAILED, INTERRUPTED_REASON)
+    assert [text_of(message.parts) for message in task.history] == ["hello", "which?", "that"]
+
+
+async def test_an_answer_to_a_question_that_is_given_up_in_the_same_moment_is_a_message() -> None:
+    turns: list[str] = []
+
+    async def run(turn: Turn) -> Outcome:
+        turns.append(text_of(turn.message.parts))
+        asking = asyncio.ensure_future(turn.ask(agent_message("which?")))
+        await given_up.wait()
+        asking.cancel()
+        with suppress(asyncio.CancelledError):
+            await asking
+        return Completed()
+
+    given_up = asyncio.Event()
+    on = await stage(run)
+    live = on.begin()
+    await live.settled()
+    assert live.pause is not None
+    live.pause.cancel()
+    settled = await on.deliver(live, "that")
+    given_up.set()
+    await settled
+    assert turns == ["hello", "that"]
+    entries = await on.store.read_journal("t-1")
+    assert decode_answer(entries[0].result) == Answer()
 
 
 async def test_a_message_for_a_busy_task_gets_the_next_turn() -> None:
@@ -364,9 +457,11 @@ async def test_a_message_that_waits_when_its_task_is_canceled_joins_the_history(
     await on.runner.drain(0)
 
 
-async def test_an_adopted_task_has_no_turn_to_stop() -> None:
+async def test_a_task_without_a_turn_is_canceled_and_cleaned_up_after() -> None:
     on = await stage()
     live = await on.runner.adopt(await unfinished(on))
     await on.runner.cancel(live)
     assert (await on.task("t-0")).status.state is CANCELED
-    assert on.worker.canceled_turns == []
+    await on.worker.cleaned_up.wait()
+    (turn,) = on.worker.canceled_turns
+    assert (turn.task_id, turn.message) == ("t-0", user_message())

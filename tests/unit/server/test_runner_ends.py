@@ -1,28 +1,22 @@
-"""How a runner takes tasks up, answers, stops, and lives through a store that fails."""
+"""How a runner takes tasks up, answers directly, and stops."""
 
 import asyncio
 import logging
 from collections.abc import Awaitable
-from contextlib import suppress
 
 import pytest
 from msgspec.structs import replace
 
-from dragoman.engine.commands import Say
 from dragoman.errors import (
     ConflictError,
-    StoreUnavailableError,
     UnavailableError,
 )
 from dragoman.model.messages import Message
 from dragoman.model.operations import SendMessageRequest
-from dragoman.server.hub import Follower
-from dragoman.server.live import Errand
+from dragoman.server.errands import Errand, encode
 from dragoman.server.runner import Limits
-from dragoman.service.worker import Completed, Outcome, Turn
-from dragoman.stores.base import (
-    InboxItem,
-)
+from dragoman.service.worker import Turn
+from dragoman.stores.base import InboxItem, TaskWrite
 from tests.unit.server.fakes import (
     SCOPE,
     Gate,
@@ -58,10 +52,10 @@ async def test_an_adopted_task_goes_on_under_a_new_lease() -> None:
 
 async def test_what_waits_for_an_adopted_task_still_waits() -> None:
     on = await stage()
-    item = InboxItem(3, b'{"messageId":"m-2","role":"ROLE_USER","parts":[{"text":"later"}]}')
-    live = await on.runner.adopt(await unfinished(on, inbox=(item,)))
+    errand = Errand(message=user_message("later", "m-2"), metadata={"k": 1})
+    live = await on.runner.adopt(await unfinished(on, inbox=(InboxItem(3, encode(errand)),)))
     (queued,) = live.inbox
-    assert queued.errand.message == user_message("later", "m-2")
+    assert queued.errand == errand
     assert await queued.stored == 3
     assert live.standing.unread == 1
 
@@ -76,8 +70,60 @@ async def test_an_adopted_task_that_waits_for_its_client_is_paused() -> None:
 async def test_a_task_another_has_taken_over_cannot_be_adopted() -> None:
     on = await stage()
     stored = await unfinished(on)
-    await on.runner.adopt(stored)
-    with pytest.raises(ConflictError):
+    await on.store.take_over(stored.id, stored.epoch)
+    with pytest.raises(UnavailableError, match="another server"):
+        await on.runner.adopt(stored)
+    assert on.runner.find(SCOPE, "t-0") is None
+
+
+async def test_a_task_is_adopted_once_however_many_ask_for_it() -> None:
+    on = await stage()
+    stored = await unfinished(on)
+    first, second = await asyncio.gather(on.runner.adopt(stored), on.runner.adopt(stored))
+    assert first is second
+    assert await on.runner.adopt(stored) is first
+    current = await on.store.load(SCOPE, "t-0")
+    assert current is not None
+    assert await on.runner.adopt(current) is first
+    assert current.epoch == stored.epoch + 1
+
+
+async def test_who_asks_for_a_task_and_goes_away_does_not_take_it_from_others() -> None:
+    on = await stage()
+    stored = await unfinished(on)
+    async with asyncio.TaskGroup() as group:
+        gone = group.create_task(on.runner.adopt(stored))
+        other = group.create_task(on.runner.adopt(stored))
+        await asyncio.sleep(0)
+        gone.cancel()
+    assert on.runner.find(SCOPE, "t-0") is other.result()
+
+
+async def test_an_adopted_task_knows_when_to_be_woken_and_how_often_it_was_tried() -> None:
+    on = await stage()
+    left = await unfinished(on)
+    plan = TaskWrite(
+        task_id="t-0",
+        epoch=left.epoch,
+        expected_seq=left.seq,
+        entries=(),
+        events=0,
+        wake_at_ms=5,
+        attempts=2,
+    )
+    on.store.append(plan, lambda _: None)
+    await asyncio.sleep(0)
+    live = await on.runner.adopt(await on.stored("t-0"))
+    assert live.attempts == 2
+    await on.runner.cancel(live)
+    assert (await on.stored("t-0")).wake_at_ms == 0
+
+
+async def test_while_the_store_is_down_nothing_is_adopted() -> None:
+    on = await stage()
+    stored = await unfinished(on)
+    await on.store.close()
+    with pytest.raises(UnavailableError, match="store is not available"):
         await on.runner.adopt(stored)
 
 
@@ -90,9 +136,9 @@ async def test_an_adopted_task_that_another_takes_over_is_dropped() -> None:
     assert on.runner.find(SCOPE, "t-0") is None
 
 
-async def test_an_abandoned_task_has_failed_and_says_why() -> None:
+async def test_a_task_that_is_given_up_has_failed_and_says_why() -> None:
     on = await stage()
-    await on.runner.abandon(await unfinished(on), "The server was restarted")
+    await on.runner.give_up(await unfinished(on), "The server was restarted")
     task = await on.task("t-0")
     assert (task.status.state, status_text(task)) == (FAILED, "The server was restarted")
     assert on.runner.find(SCOPE, "t-0") is None
@@ -241,7 +287,7 @@ async def test_turns_that_wait_for_their_client_are_not_waited_for(
     live = on.begin()
     await live.settled()
     await on.runner.drain(60)
-    assert caplog.messages == ["unfinished, to be ended as failed at the next start: 1"]
+    assert caplog.messages == ["unfinished, to be continued at the next start: 1"]
     assert (await on.task()).status.state is INPUT_REQUIRED
 
 
@@ -254,188 +300,3 @@ async def test_whoever_waits_for_what_is_left_is_told_to_come_back() -> None:
     await on.runner.drain(0)
     with pytest.raises(UnavailableError, match="shutting down"):
         await settled
-
-
-# --- a store that fails -----------------------------------------------------------------------
-
-
-async def test_a_task_another_owner_has_taken_is_dropped(caplog: pytest.LogCaptureFixture) -> None:
-    gate = Gate()
-    on = await stage(gate.run)
-    live = on.begin()
-    await gate.reached.wait()
-    await live.durable()
-    settled = live.settled()
-    on.store.failure = ConflictError("t-1")
-    with pytest.raises(UnavailableError, match="taken over"):
-        await on.runner.cancel(live)
-    with pytest.raises(UnavailableError, match="taken over"):
-        await settled
-    assert on.runner.find(SCOPE, "t-1") is None
-    assert live.turn is not None
-    await asyncio.wait([live.turn])
-    assert live.turn.cancelled()
-    assert "its turn is stopped here" in caplog.text
-
-
-async def test_who_follows_a_task_another_owner_has_taken_is_sent_away() -> None:
-    gate = Gate()
-    on = await stage(gate.run)
-    live = on.begin()
-    await gate.reached.wait()
-    await live.durable()
-    follower = Follower(live.channel, first=None, cursor=0)
-    assert [event.seq for event in await anext(follower)] == [1, 2]
-    on.store.failure = ConflictError("t-1")
-    async with asyncio.TaskGroup() as group:
-        rest = group.create_task(all_of(follower))
-        with pytest.raises(UnavailableError):
-            await on.runner.cancel(live)
-    assert rest.result() == []
-
-
-async def all_of(follower: Follower) -> list[int]:
-    return [event.seq async for batch in follower for event in batch]
-
-
-async def test_a_task_another_owner_has_taken_gives_its_slot_back() -> None:
-    gate = Gate()
-    on = await stage(gate.run, running_turns=1, waiting_turns=0)
-    live = on.begin()
-    await gate.reached.wait()
-    await live.durable()
-    on.store.failure = ConflictError("t-1")
-    with pytest.raises(UnavailableError):
-        await on.runner.cancel(live)
-    on.runner.check()
-
-
-async def test_a_task_that_was_never_stored_is_dropped(caplog: pytest.LogCaptureFixture) -> None:
-    gate = Gate()
-    on = await stage(gate.run)
-    on.store.failure = StoreUnavailableError("disk full")
-    live = on.begin()
-    settled = live.settled()
-    with pytest.raises(UnavailableError, match="store is not available"):
-        await settled
-    await on.clock.until_asleep()
-    on.store.failure = None
-    on.clock.advance(1)
-    assert live.turn is not None
-    await asyncio.wait([live.turn])
-    assert on.runner.find(SCOPE, "t-1") is None
-    assert "task t-1 was never stored; its turn is stopped" in caplog.messages
-
-
-async def test_a_turn_whose_output_was_lost_is_told_and_its_task_fails() -> None:
-    begun, broken = asyncio.Event(), asyncio.Event()
-    told: list[str] = []
-
-    async def run(turn: Turn) -> Outcome:
-        begun.set()
-        await broken.wait()
-        await turn.say(agent_message("lost"))
-        with suppress(UnavailableError):
-            await turn.flush()
-        await on.clock.sleep(10)
-        try:
-            await turn.say(agent_message("too late"))
-        except UnavailableError as error:
-            told.append(error.message)
-        return Completed()
-
-    on = await stage(run)
-    live = on.begin()
-    settled = live.settled()
-    await begun.wait()
-    await live.durable()
-    on.store.failure = StoreUnavailableError("disk full")
-    on.store.is_down = True
-    broken.set()
-    with pytest.raises(UnavailableError):
-        await settled
-    await on.clock.until_asleep(2)
-    on.clock.advance(1)  # Still down: the task waits on.
-    await on.clock.until_asleep(2)
-    on.store.is_down = False
-    on.clock.advance(1)  # Up again, but the first read fails.
-    await on.clock.until_asleep(2)
-    on.store.failure = None
-    on.clock.advance(1)
-    again = live.settled()
-    on.clock.advance(10)
-    await again
-    assert told == ["The store failed; output of this turn was lost"]
-    task = await on.task()
-    assert task.status.state is FAILED
-    assert "part of its output was lost" in status_text(task)
-
-
-async def test_a_task_whose_end_was_lost_is_ended_again() -> None:
-    gate = Gate()
-    on = await stage(gate.run)
-    live = on.begin()
-    await gate.reached.wait()
-    await live.durable()
-    on.store.failure = StoreUnavailableError("disk full")
-    settled = live.settled()
-    gate.opened.set()
-    with pytest.raises(UnavailableError):
-        await settled
-    await on.clock.until_asleep()
-    on.store.failure = None
-    again = live.settled()
-    on.clock.advance(1)
-    await again
-    task = await on.task()
-    assert task.status.state is FAILED
-    assert "part of its output was lost" in status_text(task)
-
-
-async def test_a_turn_that_ends_during_an_outage_waits_for_the_store() -> None:
-    begun, broken = asyncio.Event(), asyncio.Event()
-
-    async def run(turn: Turn) -> Outcome:
-        begun.set()
-        await broken.wait()
-        await turn.say(agent_message("lost"))
-        with suppress(UnavailableError):
-            await turn.flush()
-        return Completed()
-
-    on = await stage(run)
-    live = on.begin()
-    await begun.wait()
-    await live.durable()
-    on.store.failure = StoreUnavailableError("disk full")
-    broken.set()
-    await on.clock.until_asleep(2)
-    on.store.failure = None
-    settled = live.settled()
-    on.clock.advance(1)  # The turn looks first, and the task is not back yet.
-    await on.clock.until_asleep()
-    on.clock.advance(1)
-    await settled
-    assert (await on.task()).status.state is FAILED
-
-
-async def test_a_message_that_cannot_be_stored_during_an_outage_is_refused() -> None:
-    gate = Gate()
-    on = await stage(gate.run)
-    live = on.begin()
-    await gate.reached.wait()
-    await live.durable()
-    delivery = on.runner.deliver(live, Errand(message=user_message("one", "one")), None)
-    on.store.failure = StoreUnavailableError("disk full")
-    live.execute(Say(agent_message("lost")))
-    with pytest.raises(UnavailableError):
-        await live.durable()
-    with pytest.raises(UnavailableError):
-        await delivery.stored
-    assert not live.inbox
-    await on.clock.until_asleep()
-    on.store.failure = None
-    on.clock.advance(1)
-    gate.opened.set()
-    await live.settled()
-    assert [m.message_id for m in (await on.task()).history] == ["m-1"]

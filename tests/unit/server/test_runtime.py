@@ -5,16 +5,19 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.errors import StoreUnavailableError, UsageError
+from dragoman.errors import StoreUnavailableError, TaskEndedError, UsageError
+from dragoman.model.messages import text_of
 from dragoman.model.operations import GetTaskRequest, SendMessageRequest, SubscribeToTaskRequest
-from dragoman.model.tasks import TaskState
+from dragoman.model.tasks import Task, TaskState
 from dragoman.server.config import Settings
+from dragoman.server.runner import INTERRUPTED_REASON
 from dragoman.server.runtime import Runtime
 from dragoman.service.service import Call
 from dragoman.service.worker import Completed, Outcome, Turn
+from dragoman.stores.base import StoredTask, TaskQuery
 from dragoman.stores.memory import MemoryTaskStore
 from dragoman.testing.clock import FakeClock
-from tests.unit.server.fakes import ScriptedWorker, user_message
+from tests.unit.server.fakes import SCOPE, ScriptedWorker, agent_message, user_message
 
 SETTINGS = Settings(
     store="memory:",
@@ -33,6 +36,7 @@ class Store(MemoryTaskStore):
         self.opened = 0
         self.forgotten: list[int] = []
         self.is_down = False
+        self.is_unreadable = False
         self.was_asked_to_forget = asyncio.Event()
 
     @property
@@ -42,6 +46,11 @@ class Store(MemoryTaskStore):
     async def open(self) -> None:
         self.opened += 1
         await super().open()
+
+    async def due(self, *, now_ms: int, limit: int) -> tuple[StoredTask, ...]:
+        if self.is_unreadable:
+            raise StoreUnavailableError("disk gone")
+        return await super().due(now_ms=now_ms, limit=limit)
 
     async def forget_sends(self, before_ms: int) -> None:
         self.forgotten.append(before_ms)
@@ -133,19 +142,93 @@ async def test_a_store_that_is_none_is_told() -> None:
     assert not runtime.is_ready
 
 
-async def test_what_a_former_process_left_is_ended_before_anything_else() -> None:
-    async with started(ScriptedWorker(forever)) as former:
+@asynccontextmanager
+async def restarted(left: ScriptedWorker, then: ScriptedWorker) -> AsyncGenerator[Task]:
+    """Let a process stop in the midst of a task, and look at it after the next start."""
+    async with started(left) as former:
         service = await former.runtime.service()
+        request = SendMessageRequest(message=user_message())
+        await (await service.send_streaming_message(request, Call())).aclose()
+        task_id = await only_id(former.store)
+    runtime = Runtime(then, SETTINGS, clock=former.clock, store=former.store)
+    service = await runtime.service()
+    try:
+        stream = await service.subscribe_to_task(SubscribeToTaskRequest(id=task_id), Call())
+        async for _ in stream:
+            pass
+    except TaskEndedError:
+        pass  # It was ended before anything else.
+    yield (await service.get_task(GetTaskRequest(id=task_id), Call())).task()
+    await runtime.stop()
+
+
+async def only_id(store: Store) -> str:
+    (stored,) = (await store.list_tasks(TaskQuery(scope=SCOPE, limit=2))).tasks
+    return stored.id
+
+
+async def test_what_a_former_process_left_is_continued() -> None:
+    async with restarted(ScriptedWorker(forever), ScriptedWorker()) as task:
+        assert task.status.state is TaskState.COMPLETED
+
+
+async def test_what_cannot_be_continued_is_ended() -> None:
+    then = ScriptedWorker(resumes=False)
+    async with restarted(ScriptedWorker(forever), then) as task:
+        assert task.status.state is TaskState.FAILED
+        assert task.status.message is not None
+        assert text_of(task.status.message.parts) == INTERRUPTED_REASON
+
+
+async def test_the_agent_is_ready_before_anything_is_continued() -> None:
+    seen: list[list[str]] = []
+
+    async def look(turn: Turn) -> Outcome:
+        del turn
+        seen.append(list(then.life))
+        return Completed()
+
+    then = ScriptedWorker(look)
+    async with restarted(ScriptedWorker(forever), then):
+        assert seen == [["startup"]]
+
+
+async def test_a_store_that_is_gone_for_a_while_does_not_end_the_rounds() -> None:
+    async def ask(turn: Turn) -> Outcome:
+        await turn.ask(agent_message("which?"), timeout_seconds=100)
+        return Completed()
+
+    async with started(ScriptedWorker(ask)) as house:
+        service = await house.runtime.service()
+        await service.send_message(SendMessageRequest(message=user_message()), Call())
+        await house.clock.until_asleep(4)
+        house.clock.advance(61)  # Long enough to be put aside.
+        await house.clock.until_asleep(3)
+        house.store.is_unreadable = True
+        house.clock.advance(100)
+        await house.clock.until_asleep(3)
+        task_id = await only_id(house.store)
+        stored = await house.store.load(SCOPE, task_id)
+        assert stored is not None
+        assert stored.state is TaskState.INPUT_REQUIRED
+        house.store.is_unreadable = False
+        house.clock.advance(1)
+        await house.clock.until_asleep(3)
         stream = await service.send_streaming_message(
             SendMessageRequest(message=user_message()), Call()
         )
-        await stream.aclose()
-        (left,) = await former.store.unfinished(after_id="", limit=10)
-    runtime = Runtime(ScriptedWorker(), SETTINGS, clock=former.clock, store=former.store)
-    service = await runtime.service()
-    task = (await service.get_task(GetTaskRequest(id=left.id), Call())).task()
-    assert task.status.state is TaskState.FAILED
-    await runtime.stop()
+        states = [
+            event.value.status_update.status.state
+            async for batch in stream
+            for event in batch
+            if event.value.status_update is not None
+        ]
+        stored = await house.store.load(SCOPE, task_id)
+        assert stored is not None
+        assert (stored.state, states[-1:]) in (
+            (TaskState.FAILED, [TaskState.FAILED]),
+            (TaskState.FAILED, []),
+        )
 
 
 async def test_idle_streams_get_a_heartbeat() -> None:
@@ -158,7 +241,7 @@ async def test_idle_streams_get_a_heartbeat() -> None:
             pass
         async with asyncio.TaskGroup() as group:
             beat = group.create_task(next_of(batches))
-            await house.clock.until_asleep(2)
+            await house.clock.until_asleep(3)
             house.clock.advance(15)
         assert batch
         assert beat.result() == ()
@@ -173,8 +256,8 @@ async def test_a_runtime_that_drains_ends_its_streams() -> None:
         service = await house.runtime.service()
         request = SendMessageRequest(message=user_message())
         stream = await service.send_streaming_message(request, Call())
-        (task,) = await house.store.unfinished(after_id="", limit=10)
-        other = await service.subscribe_to_task(SubscribeToTaskRequest(id=task.id), Call())
+        task_id = await only_id(house.store)
+        other = await service.subscribe_to_task(SubscribeToTaskRequest(id=task_id), Call())
         await house.runtime.drain()
         await house.runtime.drain()
         assert not house.runtime.is_ready
@@ -184,7 +267,7 @@ async def test_a_runtime_that_drains_ends_its_streams() -> None:
 
 async def test_old_sends_are_forgotten_every_minute() -> None:
     async with started() as house:
-        await house.clock.until_asleep(2)
+        await house.clock.until_asleep(3)
         house.clock.advance(60)
         await house.store.was_asked_to_forget.wait()
         assert house.store.forgotten == [10_000_000 + 60_000 - 600_000]
@@ -196,7 +279,7 @@ async def test_housekeeping_that_fails_is_logged_and_goes_on(
     async with started() as house:
         house.store.is_down = True
         for minute in (1, 2):
-            await house.clock.until_asleep(2)
+            await house.clock.until_asleep(3)
             house.clock.advance(60)
             await house.store.was_asked_to_forget.wait()
             house.store.was_asked_to_forget.clear()

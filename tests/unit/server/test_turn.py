@@ -1,6 +1,5 @@
 import asyncio
 
-import msgspec
 import pytest
 
 from dragoman.engine.commands import Cancel, Deliver
@@ -8,10 +7,11 @@ from dragoman.errors import InvalidAgentResponseError, StoreUnavailableError, Un
 from dragoman.model.messages import Message
 from dragoman.model.parts import Part
 from dragoman.model.tasks import Artifact, TaskState
-from dragoman.server.live import BREATH_EVENTS, Errand
+from dragoman.server.errands import Answer, Errand, decode_answer, encode
+from dragoman.server.live import BREATH_EVENTS
 from dragoman.server.slots import Seat, Slots
-from dragoman.server.turn import BACKLOG_EVENTS, LiveTurn
-from dragoman.service.worker import Turn
+from dragoman.server.turn import ASK, BACKLOG_EVENTS, LiveTurn, question_name
+from dragoman.service.worker import Suspended, Turn
 from tests.unit.server.fakes import Live, agent_message, user_message
 
 ERRAND = Errand(
@@ -30,6 +30,7 @@ class Stage:
         self.live = Live()
         self.slots = Slots(1, 10)
         self.seat = Seat(self.slots)
+        self.live.task.seat = self.seat
         self.turn = LiveTurn(self.live.task, ERRAND, self.seat, self.live.clock)
 
     async def begin(self) -> None:
@@ -55,9 +56,12 @@ class Stage:
 
     def answer(self, errand: Errand) -> None:
         """Answer as the runner does."""
+        task = self.live.task
+        name = question_name(is_auth=task.standing.state is TaskState.AUTH_REQUIRED)
         self.live.do(Deliver(errand.message))
-        assert self.live.task.answer is not None
-        self.live.task.answer.set_result(errand)
+        task.note(ASK, name, encode(Answer(errand=errand)))
+        assert task.pause is not None
+        task.pause.set_result(errand)
 
 
 @pytest.fixture
@@ -176,6 +180,10 @@ async def test_once_the_task_is_canceled_every_call_is(stage: Stage) -> None:
         lambda: turn.say(agent_message()),
         lambda: turn.artifact(REPORT),
         lambda: turn.ask(agent_message()),
+        lambda: turn.ask(agent_message(), timeout_seconds=1),
+        lambda: turn.sleep(1),
+        lambda: turn.record("step", "pay", b"1"),
+        turn.take_message,
         turn.flush,
     ):
         with pytest.raises(asyncio.CancelledError):
@@ -184,28 +192,46 @@ async def test_once_the_task_is_canceled_every_call_is(stage: Stage) -> None:
 
 async def test_a_lost_write_is_raised_by_the_next_call(stage: Stage) -> None:
     stage.live.task.lost = UnavailableError("output was lost")
-    for call in (lambda: stage.turn.say(agent_message()), stage.turn.flush):
+    turn = stage.turn
+    for call in (
+        lambda: turn.say(agent_message()),
+        lambda: turn.sleep(1),
+        lambda: turn.record("step", "pay", b"1"),
+        turn.take_message,
+        turn.flush,
+    ):
         with pytest.raises(UnavailableError, match="output was lost"):
             await call()
+    with pytest.raises(UnavailableError, match="output was lost"):
+        turn.recall("step", "pay")
+    with pytest.raises(UnavailableError, match="output was lost"):
+        turn.note("now", "", b"1")
+
+
+async def test_a_turn_that_is_put_aside_hears_so_at_every_call(stage: Stage) -> None:
+    stage.live.task.lost = Suspended()
+    for call in (lambda: stage.turn.say(agent_message()), stage.turn.flush):
+        for _ in range(2):
+            with pytest.raises(Suspended):
+                await call()
 
 
 # --- asking -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("is_auth", "state", "name"),
+    ("is_auth", "state"),
     [
         # A question for the user.
-        (False, TaskState.INPUT_REQUIRED, "input"),
+        (False, TaskState.INPUT_REQUIRED),
         # A request for a credential.
-        (True, TaskState.AUTH_REQUIRED, "auth"),
+        (True, TaskState.AUTH_REQUIRED),
     ],
 )
 async def test_asking_pauses_the_task_until_the_answer_comes(
     stage: Stage,
     is_auth: bool,  # noqa: FBT001 - a column of a table
     state: TaskState,
-    name: str,
 ) -> None:
     async with asyncio.TaskGroup() as group:
         asking = await stage.ask(group, is_auth=is_auth)
@@ -213,12 +239,6 @@ async def test_asking_pauses_the_task_until_the_answer_comes(
         stage.answer(Errand(message=user_message("that")))
     assert asking.result() == user_message("that")
     assert stage.live.task.standing.state is TaskState.WORKING
-    await stage.commit()
-    await stage.turn.say(agent_message())
-    await asyncio.sleep(0)
-    (entry,) = stage.live.store.writes[-1].journal
-    assert (entry.kind, entry.name) == ("ask", name)
-    assert entry.result == msgspec.json.encode(user_message("that"))
 
 
 async def test_the_answer_is_the_new_errand(stage: Stage) -> None:
@@ -256,14 +276,17 @@ async def test_nobody_waits_for_an_answer_to_a_question_that_was_lost(stage: Sta
         await asyncio.sleep(0)
         await asyncio.sleep(0)
         stage.live.store.commit(StoreUnavailableError("disk full"))
-    assert stage.live.task.answer is None
+    assert stage.live.task.pause is None
 
 
 async def test_a_turn_that_gives_up_asking_works_on(stage: Stage) -> None:
     async with asyncio.TaskGroup() as group:
         (await stage.ask(group)).cancel()
     assert stage.live.task.standing.state is TaskState.WORKING
-    assert stage.live.task.answer is None
+    assert stage.live.task.pause is None
+    await asyncio.sleep(0)
+    (entry,) = stage.live.store.writes[-1].journal
+    assert (entry.kind, entry.name, decode_answer(entry.result)) == ("ask", "input", Answer())
 
 
 async def test_it_takes_a_slot_again_when_it_goes_on(stage: Stage) -> None:
@@ -316,7 +339,7 @@ async def test_a_turn_canceled_while_it_asks_waits_no_more(stage: Stage) -> None
     async with asyncio.TaskGroup() as group:
         asking = await stage.ask(group)
         asking.cancel()
-    assert stage.live.task.answer is None
+    assert stage.live.task.pause is None
     stage.seat.leave()
     assert stage.slots.take() is None
 

@@ -15,7 +15,7 @@ from dragoman.model.messages import Message, Role, text_of
 from dragoman.model.operations import SendMessageRequest
 from dragoman.model.parts import Part
 from dragoman.model.tasks import Artifact, TaskState, TaskStatus
-from dragoman.server.live import Errand, QueuedErrand
+from dragoman.server.errands import Errand, QueuedErrand
 from dragoman.server.slots import Seat, Slots
 from dragoman.server.turns import STORE_POLL_SECONDS, Turns
 from dragoman.service.worker import Completed, Failed, Outcome, Plan, Refused, Turn
@@ -38,11 +38,11 @@ class Stage:
         self.live = Live()
         self.slots = Slots(1, 10)
         self.worker = worker or ScriptedWorker(run, answer=answer)
-        self.turns = Turns(self.worker, self.slots, self.live.clock)
+        self.turns = Turns(self.worker, self.live.store, self.slots, self.live.clock)
 
     def begin(self, group: asyncio.TaskGroup) -> "asyncio.Task[None]":
         """Begin the task and its turns, as the runner does."""
-        seat = Seat(self.slots)
+        self.live.task.seat = seat = Seat(self.slots)
         errand = Errand(message=user_message())
         turns = group.create_task(self.turns.run(self.live.task, errand, seat))
         self.live.do(Begin(errand.message))

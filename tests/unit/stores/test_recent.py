@@ -55,3 +55,12 @@ def test_the_first_to_come_is_the_first_to_go() -> None:
     assert recent.find(OWNER, "0") is None
     assert recent.find(OWNER, "1") is not None
     assert recent.find(OWNER, "1024") is not None
+
+
+def test_a_task_that_was_removed_is_forgotten() -> None:
+    recent = RecentTasks()
+    recent.add(task("t"))
+    recent.add(task("u"))
+    recent.forget(["t", "never seen"])
+    assert recent.find(OWNER, "t") is None
+    assert recent.find(OWNER, "u") == task("u")

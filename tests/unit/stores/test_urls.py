@@ -3,7 +3,7 @@ import pytest
 from dragoman.errors import UsageError
 from dragoman.stores.memory import MemoryTaskStore
 from dragoman.stores.sqlite.store import SQLiteTaskStore
-from dragoman.stores.urls import open_store
+from dragoman.stores.urls import database_path, open_store
 
 
 def test_memory_is_the_store_in_memory() -> None:
@@ -46,3 +46,12 @@ def test_any_other_address_is_refused_with_the_known_forms(url: str) -> None:
         open_store(url)
     assert "memory:" in str(caught.value)
     assert repr(url) in str(caught.value)
+
+
+def test_the_file_of_a_store_is_known_without_opening_it() -> None:
+    assert str(database_path("sqlite:////var/lib/agent/tasks.db")) == "/var/lib/agent/tasks.db"
+
+
+def test_memory_has_no_file() -> None:
+    with pytest.raises(UsageError, match="no file to look at"):
+        database_path("memory:")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from dragoman.errors import A2AError
 
-__all__ = ("EVENT_ID", "STATUS_DETAILS", "GrpcDialect", "GrpcStatus", "is_installed")
+__all__ = ("EVENT_ID", "STATUS_DETAILS", "GrpcDialect", "GrpcStatus", "can_serve", "is_installed")
 
 STATUS_DETAILS: Final = "grpc-status-details-bin"
 """The trailer that holds the details of an error (reference section 5)."""
@@ -26,9 +26,21 @@ EVENT_ID: Final = "last-event-id"
 gRPC's frames have none of their own."""
 
 
+def can_serve() -> bool:
+    """Tell whether the package is there that messages need, without the cost of importing it."""
+    return _is_there("google.protobuf")
+
+
 def is_installed() -> bool:
-    """Tell whether the packages are there that gRPC needs, without the cost of importing them."""
-    return all(importlib.util.find_spec(name) for name in ("grpc", "google.protobuf"))
+    """Tell whether the packages are there that calls need, without the cost of importing them."""
+    return can_serve() and _is_there("grpc")
+
+
+def _is_there(name: str) -> bool:
+    try:
+        return importlib.util.find_spec(name) is not None
+    except (ImportError, ValueError):
+        return False
 
 
 class GrpcStatus(NamedTuple):

@@ -44,11 +44,12 @@ Fill: TypeAlias = Callable[[Proto, Any], None]
 
 
 class Member(NamedTuple):
-    """One field: its JSON name, how it is read (None: as it is) and written."""
+    """One field: its two names, how it is read and written (None: as it is)."""
 
     name: str
+    field: str
     read: Read | None
-    write: Write
+    write: Write | None
 
 
 class Shape:
@@ -60,7 +61,7 @@ class Shape:
         """Look at the fields once; messages inside the message get a shape of their own."""
         members = {field.number: _member(field) for field in descriptor.fields}
         self._by_number = members
-        self._by_name = {member.name: member.write for member in members.values()}
+        self._by_name = {member.name: (member.field, member.write) for member in members.values()}
         self._zeros = {
             descriptor.fields_by_name[name].json_name: _zero(descriptor.fields_by_name[name])
             for name in _ALWAYS.get(descriptor.full_name, ())
@@ -76,7 +77,7 @@ class Shape:
         name = ""
         try:
             for field, value in message.ListFields():
-                name, read, _ = self._by_number[field.number]
+                name, _, read, _ = self._by_number[field.number]
                 plain[name] = value if read is None else read(value)
         except UnreadableError as problem:
             raise problem.within(name) from None
@@ -88,7 +89,11 @@ class Shape:
             # An empty message is not an absent one.
             message.SetInParent()
         for name, value in plain.items():
-            self._by_name[name](message, value)
+            field, write = self._by_name[name]
+            if write is None:
+                setattr(message, field, value)
+            else:
+                write(message, value)
 
 
 @cache
@@ -143,7 +148,7 @@ def _member(field: FieldDescriptor) -> Member:
         read, write = _list(field.name, *_reader_and_filler(kind))
     else:
         read, write = _message(field.name, *_reader_and_filler(kind))
-    return Member(field.json_name, read, write)
+    return Member(field.json_name, field.name, read, write)
 
 
 def _reader_and_filler(kind: Descriptor) -> tuple[Read, Fill]:
@@ -154,7 +159,7 @@ def _reader_and_filler(kind: Descriptor) -> tuple[Read, Fill]:
     return shape.read, shape.write
 
 
-def _list_or_scalar(field: FieldDescriptor) -> tuple[Read | None, Write]:
+def _list_or_scalar(field: FieldDescriptor) -> tuple[Read | None, Write | None]:
     name = field.name
     if field.is_repeated:
         return list, lambda message, value: getattr(message, name).extend(value)
@@ -162,7 +167,7 @@ def _list_or_scalar(field: FieldDescriptor) -> tuple[Read | None, Write]:
         return _enum(name, field.enum_type)
     if field.type == FieldDescriptor.TYPE_BYTES:
         return _bytes(field)
-    return None, lambda message, value: setattr(message, name, value)
+    return None, None
 
 
 def _enum(name: str, kind: EnumDescriptor) -> tuple[Read, Write]:

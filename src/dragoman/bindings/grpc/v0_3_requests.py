@@ -67,7 +67,8 @@ def decode_request(operation: Operation, data: bytes, values: Decoder) -> Reques
         InvalidRequestError, InvalidParamsError: it is none of this operation.
     """
     body = _FORMS[operation].decode(data)
-    _check_name(body)
+    if not isinstance(body, wire.SendMessageRequest):
+        _check_name(body)
     return read_request(operation, body, values)
 
 

@@ -196,11 +196,16 @@ def _timestamp(seconds: int, nanos: int) -> str:
 def write_timestamp(timestamp: Proto, text: object) -> None:
     """Write a time to the millisecond; a text that is no time leaves the message unset."""
     try:
-        seconds, millis = divmod(parse_timestamp(cast("str", text)), 1000)
+        timestamp.seconds, timestamp.nanos = _moment(cast("str", text))
     except ValueError:
         return
-    timestamp.seconds = seconds
-    timestamp.nanos = millis * _MILLISECOND
+
+
+@lru_cache(maxsize=64)
+def _moment(text: str) -> tuple[int, int]:
+    # Many tasks change in the same millisecond.
+    seconds, millis = divmod(parse_timestamp(text), 1000)
+    return seconds, millis * _MILLISECOND
 
 
 def read_duration(duration: Proto) -> str:

@@ -7,15 +7,12 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
 from dragoman.errors import UsageError
-from dragoman.stores.sql import read_migrations
+from dragoman.stores.sqlite.schema import migrate
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = ("check_directory", "connect_reader", "connect_writer", "prepare_database")
-
-APPLICATION_ID: Final = 0x4472_6167
-"""Marks a file as ours ("Drag"), so that another program's database is never touched."""
 
 _SETTINGS: Final = (
     # Waits for operator commands that write beside the server.
@@ -57,7 +54,7 @@ def prepare_database(path: Path) -> None:
     try:
         connection = _connect(path, mode="rwc")
         try:
-            _migrate(path, connection)
+            migrate(path, connection)
         finally:
             connection.close()
     except sqlite3.OperationalError as error:
@@ -98,28 +95,3 @@ def _configured(connection: sqlite3.Connection, settings: tuple[str, ...]) -> sq
         connection.close()
         raise
     return connection
-
-
-def _migrate(path: Path, connection: sqlite3.Connection) -> None:
-    migrations = read_migrations("dragoman.stores.sqlite")
-    version = _number(connection, "PRAGMA user_version")
-    if _number(connection, "PRAGMA application_id") != APPLICATION_ID:
-        if version or _number(connection, "SELECT count(*) FROM sqlite_schema"):
-            message = f"{path} belongs to another program; use another --store"
-            raise UsageError(message)
-        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-    if version > len(migrations):
-        message = (
-            f"{path} was written by a newer Dragoman (schema {version}, this one knows "
-            f"{len(migrations)}); upgrade Dragoman or use another --store"
-        )
-        raise UsageError(message)
-    connection.execute("PRAGMA journal_mode = WAL")
-    for number, script in enumerate(migrations[version:], version + 1):
-        connection.executescript(
-            f"BEGIN IMMEDIATE; {script} PRAGMA user_version = {number}; COMMIT;"
-        )
-
-
-def _number(connection: sqlite3.Connection, statement: str) -> int:
-    return int(connection.execute(statement).fetchall()[0][0])

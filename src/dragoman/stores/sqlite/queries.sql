@@ -77,9 +77,18 @@ WHERE column1 IS NOT NULL;
 
 -- name: insert_journal
 -- Record results of durable calls. Fails on a number that is taken.
-INSERT INTO journal (task_id, n, kind, name, result)
-SELECT * FROM (VALUES (?, ?, ?, ?, ?)...)
+INSERT INTO journal (task_id, n, kind, name, result, seq)
+SELECT * FROM (VALUES (?, ?, ?, ?, ?, ?)...)
 WHERE column1 IS NOT NULL;
+
+-- name: update_plans
+-- Say when tasks are to be woken and how often they were run again; NULL keeps what was said before.
+WITH given (id, wake_at_ms, attempts) AS (VALUES (?, ?, ?)...)
+UPDATE tasks SET
+    wake_at_ms = coalesce(given.wake_at_ms, tasks.wake_at_ms),
+    attempts = coalesce(given.attempts, tasks.attempts)
+FROM given
+WHERE tasks.id = given.id;
 
 -- name: delete_inbox
 -- Drop what a task has taken up.
@@ -90,16 +99,46 @@ DELETE FROM inbox WHERE task_id = ? AND n <= ?;
 UPDATE tasks SET inbox_n = inbox_n + 1 WHERE id = ? RETURNING inbox_n;
 
 -- name: insert_inbox
-INSERT INTO inbox (task_id, n, body) VALUES (?, ?, ?);
+-- Keep a message, unless its task has ended.
+INSERT INTO inbox (task_id, n, body)
+SELECT id, ?2, ?3 FROM tasks WHERE id = ?1 AND state NOT IN (3, 4, 5, 7);
 
 -- name: take_over
 -- Replace the lease, if it is still the given one.
-UPDATE tasks SET epoch = epoch + 1 WHERE id = ? AND epoch = ?;
+UPDATE tasks SET epoch = epoch + 1, attempts = coalesce(?, attempts) WHERE id = ? AND epoch = ?;
 
 -- name: forget_sends
 -- Drop those of the first records of sends that are old; few at a time, so that other writes need not
 -- wait long.
 DELETE FROM sends WHERE at_ms < ? AND id IN (SELECT id FROM sends ORDER BY id LIMIT ?);
+
+-- name: delete_events
+-- Drop the logs of tasks.
+DELETE FROM events WHERE task_id IN (SELECT column1 FROM (VALUES (?)...));
+
+-- name: delete_journal
+DELETE FROM journal WHERE task_id IN (SELECT column1 FROM (VALUES (?)...));
+
+-- name: delete_all_inbox
+DELETE FROM inbox WHERE task_id IN (SELECT column1 FROM (VALUES (?)...));
+
+-- name: delete_aliases
+DELETE FROM aliases WHERE task_id IN (SELECT column1 FROM (VALUES (?)...));
+
+-- name: delete_sends
+-- Drop the records of sends of tasks. Nothing leads from a task to them, but they lie in the order of their time:
+-- those before the first that is younger than all of the tasks are looked at. As a rule there are none, because
+-- sends are forgotten long before their task is removed.
+DELETE FROM sends
+WHERE task_id IN (SELECT column1 FROM (VALUES (?)...))
+  AND id < coalesce(
+      (SELECT id FROM sends WHERE at_ms >= ? ORDER BY id LIMIT 1),
+      (SELECT max(id) + 1 FROM sends)
+  );
+
+-- name: delete_tasks
+-- Drop the rows of tasks. A trigger counts them.
+DELETE FROM tasks WHERE id IN (SELECT column1 FROM (VALUES (?)...));
 
 -- name: first_send
 SELECT coalesce(min(id), 0) FROM sends;
@@ -119,24 +158,48 @@ DELETE FROM probe;
 -- name: select_task
 SELECT
     id, tenant, owner, context_id, skill_id, origin_dialect, created_ms,
-    state, status_at_ms, epoch, seq, snapshot_seq, head, artifacts, history
+    state, status_at_ms, epoch, seq, snapshot_seq, head, artifacts, history, wake_at_ms, attempts
 FROM tasks WHERE id = ? AND tenant = ? AND owner = ?;
 
 -- name: select_alias
 SELECT task_id FROM aliases WHERE tenant = ? AND owner = ? AND alias = ?;
 
--- name: select_unfinished
--- In the words of the partial index tasks_unfinished.
+-- name: select_at_work
+-- In the words of the partial index tasks_at_work.
 SELECT
     id, tenant, owner, context_id, skill_id, origin_dialect, created_ms,
-    state, status_at_ms, epoch, seq, snapshot_seq, head, artifacts, history
-FROM tasks WHERE state IN (1, 2, 6, 8) AND id > ? ORDER BY id LIMIT ?;
+    state, status_at_ms, epoch, seq, snapshot_seq, head, artifacts, history, wake_at_ms, attempts
+FROM tasks WHERE state IN (1, 2) AND wake_at_ms = 0 AND id > ? ORDER BY id LIMIT ?;
+
+-- name: select_due
+-- In the words of the partial index tasks_waking.
+SELECT
+    id, tenant, owner, context_id, skill_id, origin_dialect, created_ms,
+    state, status_at_ms, epoch, seq, snapshot_seq, head, artifacts, history, wake_at_ms, attempts
+FROM tasks WHERE wake_at_ms > 0 AND wake_at_ms <= ? ORDER BY wake_at_ms LIMIT ?;
+
+-- name: select_waiting
+-- Tasks that wait for their client since long. The counters know which owners have any; from there the index
+-- tasks_by_state leads to the old ones.
+SELECT
+    tasks.id, tasks.tenant, tasks.owner, context_id, skill_id, origin_dialect, created_ms,
+    tasks.state, status_at_ms, epoch, seq, snapshot_seq, head, artifacts, history, wake_at_ms, attempts
+FROM counters CROSS JOIN tasks
+    ON tasks.tenant = counters.tenant AND tasks.owner = counters.owner AND tasks.state = counters.state
+WHERE counters.state IN (6, 8) AND counters.n > 0 AND status_at_ms < ? AND tasks.id > ?
+ORDER BY tasks.id LIMIT ?;
+
+-- name: select_oldest
+-- Tasks in the order of their creation, which is that of their rows: SQLite gives a new row the highest number,
+-- and VACUUM keeps the order. So what has ended long ago is found from the front, without an index on the time
+-- of the end, which every task would pay for twice.
+SELECT rowid, id, state, status_at_ms, created_ms, seq FROM tasks WHERE rowid > ? ORDER BY rowid LIMIT ?;
 
 -- name: select_page
 -- The filters of the query follow, then page_order.
 SELECT
     id, tenant, owner, context_id, skill_id, origin_dialect, created_ms,
-    state, status_at_ms, epoch, seq, snapshot_seq, head, artifacts, history
+    state, status_at_ms, epoch, seq, snapshot_seq, head, artifacts, history, wake_at_ms, attempts
 FROM tasks WHERE tenant = ? AND owner = ?;
 
 -- name: page_order
@@ -174,7 +237,7 @@ SELECT seq, count, body FROM events WHERE task_id = ? AND seq > ? ORDER BY seq;
 SELECT n, body FROM inbox WHERE task_id = ? ORDER BY n;
 
 -- name: select_journal
-SELECT n, kind, name, result FROM journal WHERE task_id = ? ORDER BY n;
+SELECT n, kind, name, result, seq FROM journal WHERE task_id = ? ORDER BY n;
 
 -- name: select_send
 SELECT digest, at_ms, task_id, reply FROM sends
@@ -183,3 +246,88 @@ WHERE id = ? AND tenant = ? AND owner = ? AND message_id = ?;
 -- name: select_send_keys
 -- All of them, oldest first, to fill the index in memory at start.
 SELECT id, tenant, owner, message_id FROM sends ORDER BY id;
+
+-- --- looking from outside ---------------------------------------------------------------------
+
+-- name: select_record
+-- All of the row of a task, whoever owns it.
+SELECT
+    id, tenant, owner, context_id, skill_id, origin_dialect, created_ms, state, status_at_ms, epoch, seq,
+    inbox_n, wake_at_ms, attempts, snapshot_seq, head, artifacts, history
+FROM tasks WHERE id = ?;
+
+-- name: select_all_segments
+SELECT seq, count, body FROM events WHERE task_id = ? ORDER BY seq;
+
+-- name: select_ids
+-- All tasks, in the order of their creation.
+SELECT id FROM tasks ORDER BY rowid;
+
+-- name: count_tasks
+SELECT count(*) FROM tasks;
+
+-- name: select_schema
+-- What is ours to name; SQLite makes the rest.
+SELECT type, name FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%' ORDER BY type, name;
+
+-- name: misfits
+-- Values that are of another kind than their column, which SQLite does not mind, with the task they belong to.
+SELECT id, 'tasks' FROM tasks
+WHERE typeof(id) <> 'text' OR typeof(tenant) <> 'text' OR typeof(owner) <> 'text'
+   OR typeof(context_id) <> 'text' OR typeof(skill_id) <> 'text' OR typeof(origin_dialect) <> 'text'
+   OR typeof(created_ms) <> 'integer' OR typeof(state) <> 'integer' OR typeof(status_at_ms) <> 'integer'
+   OR typeof(epoch) <> 'integer' OR typeof(seq) <> 'integer' OR typeof(inbox_n) <> 'integer'
+   OR typeof(wake_at_ms) <> 'integer' OR typeof(attempts) <> 'integer' OR typeof(snapshot_seq) <> 'integer'
+   OR typeof(head) NOT IN ('blob', 'null') OR typeof(artifacts) <> typeof(head)
+   OR typeof(history) <> typeof(head)
+UNION SELECT task_id, 'events' FROM events
+WHERE typeof(task_id) <> 'text' OR typeof(seq) <> 'integer' OR typeof(count) <> 'integer'
+   OR typeof(body) <> 'blob'
+UNION SELECT task_id, 'snapshots' FROM snapshots
+WHERE typeof(task_id) <> 'text' OR typeof(seq) <> 'integer' OR typeof(head) <> 'blob'
+   OR typeof(artifacts) <> 'blob' OR typeof(history) <> 'blob'
+UNION SELECT task_id, 'journal' FROM journal
+WHERE typeof(task_id) <> 'text' OR typeof(n) <> 'integer' OR typeof(kind) <> 'text' OR typeof(name) <> 'text'
+   OR typeof(result) <> 'blob' OR typeof(seq) <> 'integer'
+UNION SELECT task_id, 'inbox' FROM inbox
+WHERE typeof(task_id) <> 'text' OR typeof(n) <> 'integer' OR typeof(body) <> 'blob'
+UNION SELECT task_id, 'aliases' FROM aliases
+WHERE typeof(tenant) <> 'text' OR typeof(owner) <> 'text' OR typeof(alias) <> 'text' OR typeof(task_id) <> 'text'
+UNION SELECT task_id, 'sends' FROM sends
+WHERE typeof(tenant) <> 'text' OR typeof(owner) <> 'text' OR typeof(message_id) <> 'text'
+   OR typeof(digest) <> 'blob' OR typeof(at_ms) <> 'integer' OR typeof(task_id) <> 'text'
+   OR typeof(reply) <> 'blob'
+UNION SELECT '', 'counters' FROM counters
+WHERE typeof(tenant) <> 'text' OR typeof(owner) <> 'text' OR typeof(state) <> 'integer' OR typeof(n) <> 'integer';
+
+-- name: strays
+-- What belongs to a task that there is not.
+SELECT DISTINCT task_id, 'events' FROM events WHERE task_id NOT IN (SELECT id FROM tasks)
+UNION ALL SELECT task_id, 'snapshots' FROM snapshots WHERE task_id NOT IN (SELECT id FROM tasks)
+UNION ALL SELECT DISTINCT task_id, 'journal' FROM journal WHERE task_id NOT IN (SELECT id FROM tasks)
+UNION ALL SELECT DISTINCT task_id, 'inbox' FROM inbox WHERE task_id NOT IN (SELECT id FROM tasks);
+
+-- name: stray_aliases
+-- Names of tasks that their owner does not have.
+SELECT alias, task_id FROM aliases
+WHERE NOT EXISTS (
+    SELECT 1 FROM tasks
+    WHERE tasks.id = aliases.task_id AND tasks.tenant = aliases.tenant AND tasks.owner = aliases.owner
+);
+
+-- name: stray_sends
+-- Records of sends whose task their owner does not have. One that was answered without a task names none.
+SELECT message_id, task_id FROM sends
+WHERE task_id <> '' AND NOT EXISTS (
+    SELECT 1 FROM tasks
+    WHERE tasks.id = sends.task_id AND tasks.tenant = sends.tenant AND tasks.owner = sends.owner
+);
+
+-- name: wrong_counters
+-- Owner and state, what is counted, and what there is; where the two differ.
+SELECT tenant, owner, state, sum(counted), sum(found)
+FROM (
+    SELECT tenant, owner, state, n AS counted, 0 AS found FROM counters
+    UNION ALL SELECT tenant, owner, state, 0, count(*) FROM tasks GROUP BY tenant, owner, state
+)
+GROUP BY tenant, owner, state HAVING sum(counted) <> sum(found);

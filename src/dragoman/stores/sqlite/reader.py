@@ -35,6 +35,13 @@ _SELECT_SEND: Final = _QUERIES["select_send"]
 READ_BYTES: Final = 1024 * 1024
 """Events are read until there is this much of them, so that a slow reader holds little memory."""
 
+DELETE_AT_ONCE: Final = 2000
+"""Events and tasks removed in one commit: some ten milliseconds, which other writes may wait for.
+A task is removed in one commit, however long it is."""
+
+_WALK: Final = 500
+"""Tasks looked at in one step on the way to those that are to be removed: about a millisecond."""
+
 Row = tuple[Any, ...]
 
 
@@ -89,8 +96,8 @@ class Reader:
     def read_journal(self, task_id: str) -> tuple[JournalEntry, ...]:
         """Return the recorded results of a task."""
         return tuple(
-            JournalEntry(n=n, kind=kind, name=name, result=result)
-            for n, kind, name, result in self._rows(_QUERIES["select_journal"], task_id)
+            JournalEntry(n=n, kind=kind, name=name, result=result, seq=seq)
+            for n, kind, name, result, seq in self._rows(_QUERIES["select_journal"], task_id)
         )
 
     def read_events(self, task_id: str, after: int, limit: int) -> tuple[EventDocument, ...]:
@@ -126,11 +133,41 @@ class Reader:
             total = self._total(query, filters, values)
         return StoredPage(tasks=tasks, has_more=len(rows) > query.limit, total=total)
 
-    def unfinished(self, after_id: str, limit: int) -> tuple[StoredTask, ...]:
-        """Return tasks that have not ended, by id."""
+    def at_work(self, after_id: str, limit: int) -> tuple[StoredTask, ...]:
+        """Return tasks that should be running, by id."""
         with self._one_state():
-            rows = self._rows(_QUERIES["select_unfinished"], after_id, limit)
+            rows = self._rows(_QUERIES["select_at_work"], after_id, limit)
             return tuple(self._with_tail(row) for row in rows)
+
+    def due(self, now_ms: int, limit: int) -> tuple[StoredTask, ...]:
+        """Return tasks whose time to wake has come."""
+        with self._one_state():
+            rows = self._rows(_QUERIES["select_due"], now_ms, limit)
+            return tuple(self._with_tail(row) for row in rows)
+
+    def waiting(self, before_ms: int, after_id: str, limit: int) -> tuple[StoredTask, ...]:
+        """Return tasks that have waited for their client since before a time, by id."""
+        with self._one_state():
+            rows = self._rows(_QUERIES["select_waiting"], before_ms, after_id, limit)
+            return tuple(self._with_tail(row) for row in rows)
+
+    def ended(self, before_ms: int, after_row: int) -> tuple[list[str], int]:
+        """Return some tasks that ended before a time, and the row to go on after; 0 for the end.
+
+        What has ended stays as it is, so they may be removed later on by their ids.
+        """
+        found: list[str] = []
+        weight = 0
+        rows = self._rows(_QUERIES["select_oldest"], after_row, _WALK)
+        for row, task_id, state, status_at_ms, created_ms, seq in rows:
+            if created_ms >= before_ms:
+                return found, 0  # Whatever follows was created even later, and has ended later.
+            if state in TERMINAL_NUMBERS and status_at_ms < before_ms:
+                found.append(task_id)
+                weight += 1 + seq
+            if weight >= DELETE_AT_ONCE:
+                return found, row
+        return found, rows[-1][0] if len(rows) == _WALK else 0
 
     def _total(self, query: TaskQuery, filters: str, values: list[object]) -> int:
         scope = query.scope
@@ -222,6 +259,8 @@ def _stored(row: Row) -> StoredTask:
         head,
         artifacts,
         history,
+        wake_at_ms,
+        attempts,
     ) = row
     return StoredTask(
         id=task_id,
@@ -236,4 +275,6 @@ def _stored(row: Row) -> StoredTask:
         seq=seq,
         snapshot=None if head is None else TaskDocument(head, artifacts, history),
         snapshot_seq=snapshot_seq,
+        wake_at_ms=wake_at_ms,
+        attempts=attempts,
     )

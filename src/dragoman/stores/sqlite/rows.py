@@ -36,6 +36,7 @@ class Rows:
         updated: new values for tasks that exist.
         snapshots: of tasks that are under way; ``ended`` are those that need none any more.
         segments, journal: rows of these tables.
+        plans: when tasks are to be woken, and how often they were run again.
         sends: records that still need a number.
         inbox_taken: up to which number the inbox of a task is taken up.
     """
@@ -50,9 +51,11 @@ class Rows:
         self.ended: list[object] = []
         self.segments: list[object] = []
         self.journal: list[object] = []
+        self.plans: list[object] = []
         self.sends: list[SendRecord] = []
         self.inbox_taken: dict[str, int] = {}
         self._folds: dict[str, _Fold] = {}
+        self._plans: dict[str, tuple[int | None, int | None]] = {}
         self._counts: Counter[tuple[str, str, int | None]] = Counter()
 
     def add(self, write: TaskWrite) -> None:
@@ -66,12 +69,24 @@ class Rows:
         if write.send is not None:
             self.sends.append(write.send)
         for entry in write.journal:
-            self.journal += (task_id, entry.n, entry.kind, entry.name, entry.result)
+            self.journal += (task_id, entry.n, entry.kind, entry.name, entry.result, entry.seq)
+        if write.wake_at_ms is not None or write.attempts is not None:
+            self._plan(task_id, write.wake_at_ms, write.attempts)
         if write.inbox_taken:
             self.inbox_taken[task_id] = max(self.inbox_taken.get(task_id, 0), write.inbox_taken)
 
+    def _plan(self, task_id: str, wake_at_ms: int | None, attempts: int | None) -> None:
+        """Keep the last plan of a task: a statement would take any of several."""
+        before = self._plans.get(task_id, (None, None))
+        self._plans[task_id] = (
+            before[0] if wake_at_ms is None else wake_at_ms,
+            before[1] if attempts is None else attempts,
+        )
+
     def finish(self) -> None:
         """Lay out the rows; nothing can be added after this."""
+        for task_id, plan in self._plans.items():
+            self.plans += (task_id, *plan)
         for fold in self._folds.values():
             fold.lay_out(self)
         for key, count in self._counts.items():

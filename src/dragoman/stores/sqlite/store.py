@@ -19,6 +19,7 @@ from dragoman.stores.sqlite.send_index import SendIndex
 from dragoman.stores.sqlite.writer import (
     FORGET_AT_ONCE,
     BatchWriter,
+    DeleteTasks,
     ForgetSends,
     PutInbox,
     TakeOver,
@@ -119,15 +120,15 @@ class SQLiteTaskStore:
         """Hand over the record of a send that made no task."""
         self._commits.submit(record, done)
 
-    async def put_inbox(self, task_id: str, message: bytes, send: SendRecord | None) -> int:
+    async def put_inbox(self, task_id: str, body: bytes, send: SendRecord | None) -> int:
         """Store a message for a task; raises ConflictError when there is no such task."""
-        write = PutInbox(task_id, message, send)
+        write = PutInbox(task_id, body, send)
         await self._written(write)
         return write.number
 
-    async def take_over(self, task_id: str, epoch: int) -> int:
+    async def take_over(self, task_id: str, epoch: int, *, attempts: int | None = None) -> int:
         """Replace the lease by a newer one; raises ConflictError when it is not ``epoch``."""
-        await self._written(TakeOver(task_id, epoch))
+        await self._written(TakeOver(task_id, epoch, attempts))
         return epoch + 1
 
     async def forget_sends(self, before_ms: int) -> None:
@@ -137,6 +138,19 @@ class SQLiteTaskStore:
             await self._written(write)
             if write.removed < FORGET_AT_ONCE:
                 return
+
+    async def delete_ended(self, before_ms: int) -> int:
+        """Remove tasks that ended before ``before_ms``, some in each commit."""
+        removed = 0
+        row = 0
+        while True:
+            ids, row = await self._in_thread(Reader.ended, before_ms, row)
+            if ids:
+                await self._written(DeleteTasks(ids, before_ms))
+                self._recent.forget(ids)
+                removed += len(ids)
+            if not row:
+                return removed
 
     async def _written(self, write: Write) -> None:
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -204,9 +218,17 @@ class SQLiteTaskStore:
         """Return one page of tasks."""
         return await self._in_thread(Reader.list_tasks, query)
 
-    async def unfinished(self, *, after_id: str, limit: int) -> tuple[StoredTask, ...]:
-        """Return tasks of any owner that have not ended, by id."""
-        return await self._in_thread(Reader.unfinished, after_id, limit)
+    async def at_work(self, *, after_id: str, limit: int) -> tuple[StoredTask, ...]:
+        """Return tasks of any owner that should be running, by id."""
+        return await self._in_thread(Reader.at_work, after_id, limit)
+
+    async def due(self, *, now_ms: int, limit: int) -> tuple[StoredTask, ...]:
+        """Return tasks of any owner whose time to wake has come, the longest due first."""
+        return await self._in_thread(Reader.due, now_ms, limit)
+
+    async def waiting(self, *, before_ms: int, after_id: str, limit: int) -> tuple[StoredTask, ...]:
+        """Return tasks that have waited for their client since before ``before_ms``, by id."""
+        return await self._in_thread(Reader.waiting, before_ms, after_id, limit)
 
     async def _in_thread(
         self, read: Callable[Concatenate[Reader, P], R], *args: P.args, **kwargs: P.kwargs

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = (
     "FORGET_AT_ONCE",
     "BatchWriter",
+    "DeleteTasks",
     "ForgetSends",
     "PutInbox",
     "TakeOver",
@@ -46,7 +47,13 @@ _UPDATE_TASKS: Final = ManyRows(_QUERIES["update_tasks"])
 _PUT_SNAPSHOTS: Final = ManyRows(_QUERIES["put_snapshots"])
 _DELETE_SNAPSHOTS: Final = ManyRows(_QUERIES["delete_snapshots"])
 _INSERT_JOURNAL: Final = ManyRows(_QUERIES["insert_journal"])
+_UPDATE_PLANS: Final = ManyRows(_QUERIES["update_plans"])
 _INSERT_SENDS: Final = ManyRows(_QUERIES["insert_sends"])
+_DELETE_SENDS: Final = ManyRows(_QUERIES["delete_sends"])
+_DELETE_OF_TASKS: Final = tuple(
+    ManyRows(_QUERIES[f"delete_{table}"])
+    for table in ("events", "snapshots", "journal", "all_inbox", "aliases", "tasks")
+)
 
 _BAD_VALUES: Final = (
     sqlite3.IntegrityError,
@@ -62,11 +69,11 @@ _BAD_VALUES: Final = (
 class PutInbox:
     """A message for a task. ``number`` is set when it is committed."""
 
-    __slots__ = ("message", "number", "send", "task_id")
+    __slots__ = ("body", "number", "send", "task_id")
 
-    def __init__(self, task_id: str, message: bytes, send: SendRecord | None) -> None:
+    def __init__(self, task_id: str, body: bytes, send: SendRecord | None) -> None:
         self.task_id = task_id
-        self.message = message
+        self.body = body
         self.send = send
         self.number = 0
 
@@ -74,11 +81,12 @@ class PutInbox:
 class TakeOver:
     """A change of the lease."""
 
-    __slots__ = ("epoch", "task_id")
+    __slots__ = ("attempts", "epoch", "task_id")
 
-    def __init__(self, task_id: str, epoch: int) -> None:
+    def __init__(self, task_id: str, epoch: int, attempts: int | None) -> None:
         self.task_id = task_id
         self.epoch = epoch
+        self.attempts = attempts
 
 
 class ForgetSends:
@@ -91,7 +99,17 @@ class ForgetSends:
         self.removed = 0
 
 
-Write = TaskWrite | SendRecord | PutInbox | TakeOver | ForgetSends
+class DeleteTasks:
+    """A removal of tasks that have ended, the last of them before ``before_ms``."""
+
+    __slots__ = ("before_ms", "ids")
+
+    def __init__(self, ids: Sequence[str], before_ms: int) -> None:
+        self.ids = ids
+        self.before_ms = before_ms
+
+
+Write = TaskWrite | SendRecord | PutInbox | TakeOver | ForgetSends | DeleteTasks
 
 
 def is_urgent(write: Write) -> bool:
@@ -240,6 +258,7 @@ class BatchWriter:
         self._run(_PUT_SNAPSHOTS, rows.snapshots)
         self._run(_DELETE_SNAPSHOTS, rows.ended)
         self._run(_INSERT_JOURNAL, rows.journal)
+        self._run(_UPDATE_PLANS, rows.plans)
         if rows.sends:
             self._store_sends(rows.sends)
         for taken in rows.inbox_taken.items():
@@ -272,25 +291,38 @@ class BatchWriter:
             )
         self._run(_INSERT_SENDS, values)
 
-    def _store_rare(self, write: PutInbox | TakeOver | ForgetSends) -> StoreError | None:
+    def _store_rare(
+        self, write: PutInbox | TakeOver | ForgetSends | DeleteTasks
+    ) -> StoreError | None:
         match write:
             case PutInbox():
                 return self._put_inbox(write)
             case TakeOver():
-                self._cursor.execute(_QUERIES["take_over"], (write.task_id, write.epoch))
+                values = (write.attempts, write.task_id, write.epoch)
+                self._cursor.execute(_QUERIES["take_over"], values)
                 return None if self._cursor.rowcount == 1 else ConflictError(write.task_id)
             case ForgetSends():
                 self._cursor.execute(_QUERIES["forget_sends"], (write.before_ms, FORGET_AT_ONCE))
                 write.removed = self._cursor.rowcount
                 self._first_send = self._number(_QUERIES["first_send"])
                 return None
+            case DeleteTasks():
+                self._delete_tasks(write)
+                return None
+
+    def _delete_tasks(self, write: DeleteTasks) -> None:
+        ids: list[object] = list(write.ids)
+        for statement in _DELETE_OF_TASKS:
+            self._run(statement, ids)
+        for text, values in _DELETE_SENDS.calls(ids):
+            self._cursor.execute(text, [*values, write.before_ms])
 
     def _put_inbox(self, write: PutInbox) -> StoreError | None:
         numbers = self._cursor.execute(_QUERIES["next_inbox_number"], (write.task_id,)).fetchall()
         if not numbers:
             return ConflictError(write.task_id)
         write.number = numbers[0][0]
-        self._cursor.execute(_QUERIES["insert_inbox"], (write.task_id, write.number, write.message))
+        self._cursor.execute(_QUERIES["insert_inbox"], (write.task_id, write.number, write.body))
         if write.send is not None:
             self._store_sends([write.send])
         return None

@@ -3,7 +3,7 @@ import sys
 import pytest
 
 from dragoman._proto.messages import pool
-from dragoman.bindings.grpc.base import GrpcDialect, is_installed
+from dragoman.bindings.grpc.base import GrpcDialect, can_serve, is_installed
 from dragoman.bindings.grpc.v0_3 import V0_3_GRPC
 from dragoman.bindings.grpc.v1_0 import V1_0_GRPC
 from dragoman.model.operations import STREAMING, Operation
@@ -32,4 +32,6 @@ def test_an_operation_is_called_by_a_name_of_the_service(
 def test_the_packages_are_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     assert is_installed()
     monkeypatch.setitem(sys.modules, "grpc", None)
-    assert not is_installed()
+    assert (is_installed(), can_serve()) == (False, True)
+    monkeypatch.setitem(sys.modules, "google.protobuf", None)
+    assert not can_serve()

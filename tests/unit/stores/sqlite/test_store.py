@@ -15,7 +15,8 @@ from dragoman.errors import StoreError, StoreUnavailableError, UsageError
 from dragoman.model.tasks import TaskState
 from dragoman.stores.base import NewTask, Scope, SendKey, SendRecord, TaskWrite
 from dragoman.stores.sql import read_migrations
-from dragoman.stores.sqlite.connection import APPLICATION_ID, connect_reader, connect_writer
+from dragoman.stores.sqlite.connection import connect_reader, connect_writer
+from dragoman.stores.sqlite.schema import APPLICATION_ID
 from dragoman.stores.sqlite.store import SQLiteTaskStore
 
 pytestmark = pytest.mark.anyio

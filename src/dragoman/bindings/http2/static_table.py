@@ -1,0 +1,77 @@
+"""The headers that both sides know from the beginning (RFC 7541, appendix A)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+__all__ = ("STATIC_TABLE",)
+
+STATIC_TABLE: Final[tuple[tuple[bytes, bytes], ...]] = tuple(
+    (name.encode(), value.encode())
+    for name, _, value in (
+        line.partition(" ")
+        for line in """\
+:authority
+:method GET
+:method POST
+:path /
+:path /index.html
+:scheme http
+:scheme https
+:status 200
+:status 204
+:status 206
+:status 304
+:status 400
+:status 404
+:status 500
+accept-charset
+accept-encoding gzip, deflate
+accept-language
+accept-ranges
+accept
+access-control-allow-origin
+age
+allow
+authorization
+cache-control
+content-disposition
+content-encoding
+content-language
+content-length
+content-location
+content-range
+content-type
+cookie
+date
+etag
+expect
+expires
+from
+host
+if-match
+if-modified-since
+if-none-match
+if-range
+if-unmodified-since
+last-modified
+link
+location
+max-forwards
+proxy-authenticate
+proxy-authorization
+range
+referer
+refresh
+retry-after
+server
+set-cookie
+strict-transport-security
+transfer-encoding
+user-agent
+vary
+via
+www-authenticate""".splitlines()
+    )
+)
+"""Names and values in the order of their indices, which begin with 1."""

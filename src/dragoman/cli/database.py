@@ -1,0 +1,48 @@
+"""Which database the commands for operators are about: that of a server in the same folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from dragoman.cli.commands import Invocation
+from dragoman.cli.options import Option
+from dragoman.errors import UsageError
+from dragoman.server.config import Settings, read_config_file
+from dragoman.stores.urls import database_path
+
+__all__ = ("STORE", "database_of")
+
+STORE: Final = Option[str | None](
+    name="store",
+    metavar="URL",
+    default=None,
+    shown="that of dragoman serve: DRAGOMAN_STORE, dragoman.toml, or sqlite:///dragoman.db",
+    # The variable is the one that the server reads.
+    is_configurable=False,
+    help="store to look at, such as sqlite:///tasks.db",
+)
+
+
+def database_of(invocation: Invocation) -> Path:
+    """Return the file of the store that is meant; whether it exists is not looked at.
+
+    Raises:
+        UsageError: the store has no file.
+    """
+    surroundings = invocation.surroundings
+    url = invocation.settings[STORE] or surroundings.environment.get("DRAGOMAN_STORE")
+    path = database_path(url or _configured(invocation))
+    return surroundings.folder / path
+
+
+def _configured(invocation: Invocation) -> str:
+    """Return the store that the settings file of a server names, or else the one by default."""
+    surroundings = invocation.surroundings
+    named = surroundings.environment.get("DRAGOMAN_CONFIG")
+    file = surroundings.folder / (named or "dragoman.toml")
+    settings = read_config_file(file) if named or file.is_file() else {}
+    url = settings.get("store", Settings().store)
+    if not isinstance(url, str):
+        raise UsageError(f"{file}: store must be a text, not {url!r}")
+    return url

@@ -1,0 +1,80 @@
+"""What a webhook must be to be registered: one that may be called, with what can be sent to it.
+
+The rules for addresses hold again for every connection. Here they are told to whoever registers.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Final
+
+from dragoman.egress import DestinationRefusedError, Egress, NoAnswerError, is_sendable
+from dragoman.errors import FieldViolation, InvalidParamsError, UsageError
+from dragoman.model.push import TaskPushNotificationConfig
+from dragoman.push.headers import credential_headers
+from dragoman.push.hmac_signing import is_hmac, read_secret
+
+__all__ = ("check_registration",)
+
+_logger = logging.getLogger(__name__)
+
+_MOST_SECRET_CHARACTERS: Final = 4096
+"""Servers take headers of about 8 KiB, and a token is sent under two names."""
+
+_NOT_FOUND: Final = "its host is not found, or not where it may be called"
+"""The same for a host that is inside and for one that is nowhere: nobody outside learns by it which
+names there are inside."""
+
+
+async def check_registration(config: TaskPushNotificationConfig, egress: Egress) -> None:
+    """Check a webhook before it is registered; nothing is sent to it.
+
+    Raises:
+        InvalidParamsError: it cannot be called; the violations name the fields.
+    """
+    violations = [*_secret_violations(config)]
+    finding = await _finding_of_url(config.url, egress)
+    if finding:
+        violations.append(FieldViolation("url", finding))
+    if violations:
+        told = "; ".join(f"{each.field}: {each.description}" for each in violations)
+        raise InvalidParamsError(
+            f"Invalid push notification config: {told}", violations=tuple(violations)
+        )
+
+
+async def _finding_of_url(url: str, egress: Egress) -> str:
+    try:
+        await egress.check(url)
+    except DestinationRefusedError as refused:
+        _logger.info("a webhook is not registered: %s", refused)
+        return _NOT_FOUND if refused.is_of_address else refused.finding
+    except NoAnswerError as problem:
+        _logger.info("a webhook is not registered: %s", problem)
+        return _NOT_FOUND
+    return ""
+
+
+def _secret_violations(config: TaskPushNotificationConfig) -> list[FieldViolation]:
+    found: list[FieldViolation] = []
+    if not _is_secret(config.token):
+        found.append(FieldViolation("token", _must_be()))
+    shown = config.authentication
+    if shown is None:
+        return found
+    if is_hmac(shown):
+        try:
+            read_secret(shown.credentials)
+        except UsageError as problem:
+            found.append(FieldViolation("authentication.credentials", str(problem)))
+    elif shown.credentials and not all(map(_is_secret, credential_headers(shown).values())):
+        found.append(FieldViolation("authentication", _must_be()))
+    return found
+
+
+def _is_secret(text: str) -> bool:
+    return len(text) <= _MOST_SECRET_CHARACTERS and is_sendable(text)
+
+
+def _must_be() -> str:
+    return f"must be one line of latin-1, with at most {_MOST_SECRET_CHARACTERS} characters"

@@ -1,0 +1,78 @@
+"""Errands: messages on their way to a turn, with what came with them."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+from dragoman.model.base import JsonObject
+from dragoman.model.messages import Message
+from dragoman.service.principal import NOBODY, Principal
+
+__all__ = (
+    "Answer",
+    "Errand",
+    "QueuedErrand",
+    "decode_answer",
+    "decode_errand",
+    "encode",
+)
+
+
+class Errand(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
+    """A message and what came with it.
+
+    Attributes:
+        principal: who sent it. It is stored with the rest, so that a turn which is run again finds
+            its caller to be who it was.
+    """
+
+    message: Message
+    metadata: JsonObject = {}
+    extensions: tuple[str, ...] = ()
+    accepted_output_modes: tuple[str, ...] = ()
+    principal: Principal = NOBODY
+
+    @property
+    def is_bare(self) -> bool:
+        """Tell whether the message is all there is."""
+        return self.principal == NOBODY and not (
+            self.metadata or self.extensions or self.accepted_output_modes
+        )
+
+
+class Answer(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
+    """What became of a question, or of a look into the inbox.
+
+    Attributes:
+        errand: the answer; None if the agent's code stopped waiting for one, or found none there.
+        is_late: the time that the agent had given was over first.
+    """
+
+    errand: Errand | None = None
+    is_late: bool = False
+
+
+encode: Final = msgspec.json.Encoder().encode
+decode_errand: Final = msgspec.json.Decoder(Errand).decode
+decode_answer: Final = msgspec.json.Decoder(Answer).decode
+
+
+class QueuedErrand:
+    """An errand in the inbox: ``stored`` gives its number once it is durable."""
+
+    __slots__ = ("errand", "stored", "waiters")
+
+    def __init__(self, errand: Errand) -> None:
+        self.errand = errand
+        self.stored: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        # Senders that wait for the turn of this very message.
+        self.waiters: list[asyncio.Future[None]] = []
+
+    @property
+    def is_stored(self) -> bool:
+        """Tell whether it is durable."""
+        return self.stored.done() and not self.stored.exception()

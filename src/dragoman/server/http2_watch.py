@@ -1,0 +1,69 @@
+"""What is stuck on a connection: a peer that is gone, one that does not read, calls that wait."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dragoman.bindings.http2.connection import Connection
+    from dragoman.server.http2_limits import Http2Limits
+
+__all__ = ("Watch",)
+
+PING_PATIENCE_SECONDS: Final = 20.0
+"""A client from which nothing comes for so long after a ping is gone."""
+
+
+class Watch:
+    """Compares what it sees with what it saw before; it is asked every ``interval`` seconds."""
+
+    def __init__(self, http2: Connection, limits: Http2Limits, now: float) -> None:
+        self.heard_at = now
+        """When anything came from the peer. The driver sets it."""
+        self._http2 = http2
+        self._limits = limits
+        self._asked_at = now
+        self._stuck_at: dict[int, tuple[int, float]] = {}
+        self._unwritten: tuple[int, float] | None = None
+
+    @property
+    def interval(self) -> float:
+        """How often to look."""
+        limits = self._limits
+        return min(limits.heartbeat_seconds, limits.stall_seconds, limits.body_seconds)
+
+    def is_gone(self, now: float) -> bool:
+        """Tell whether the peer does not answer; ask it if nothing has come for a while."""
+        if self.heard_at < self._asked_at:
+            return now - self._asked_at >= PING_PATIENCE_SECONDS
+        # Timers fire a little early.
+        if now - self.heard_at >= 0.9 * self._limits.heartbeat_seconds:
+            if not self._http2.has_greeted:
+                return True  # It cannot be asked, and whoever connects has something to say.
+            self._asked_at = now
+            self._http2.ping()
+        return False
+
+    def is_stuck(self, unwritten: int, now: float) -> bool:
+        """Tell whether the peer has taken no byte for too long, of so many that are waiting."""
+        if not unwritten:
+            self._unwritten = None
+            return False
+        if self._unwritten is None or self._unwritten[0] != unwritten:
+            self._unwritten = unwritten, now
+        return now - self._unwritten[1] >= self._limits.stall_seconds
+
+    def stuck_streams(self, now: float) -> Iterator[int]:
+        """Yield the streams of which the peer has taken nothing for too long."""
+        before, self._stuck_at = self._stuck_at, {}
+        for stream, taken in self._http2.progress().items():
+            since = before.get(stream, (taken, now))
+            if since[0] != taken:
+                since = taken, now
+            # Whoever follows events is told first that its reader is stuck.
+            if now - since[1] > 2 * self._limits.stall_seconds:
+                yield stream
+            else:
+                self._stuck_at[stream] = since

@@ -1,0 +1,176 @@
+"""Resumption: which tasks are taken up again, which are woken, and which are put aside.
+
+A task that only waits, for its client or for a time, need not be in memory: its journal is enough
+to go on from. What was under way when the process ended is run again, a few times at most: a task
+that takes the process down with it must not do so forever.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Final
+
+from msgspec import Struct
+
+from dragoman.clock import Clock
+from dragoman.engine.commands import GoOn
+from dragoman.errors import A2AError, StoreError, UnavailableError
+from dragoman.model.tasks import TaskState
+from dragoman.server.errands import Answer, encode
+from dragoman.server.nursery import Nursery
+from dragoman.server.runner import INTERRUPTED_REASON, Runner
+from dragoman.server.turn import ASK, question_name
+from dragoman.service.worker import Worker
+from dragoman.stores.base import StoredTask, TaskStore
+
+__all__ = ("Resumption", "ResumptionLimits")
+
+_logger = logging.getLogger(__name__)
+
+_BATCH: Final = 200
+
+_FIRST_DELAY_SECONDS: Final = 1.0
+_MAX_DELAY_SECONDS: Final = 60.0
+"""From the second attempt on: who brings the process down should not do so at once again, and those
+beside it should get some work done meanwhile."""
+
+
+class ResumptionLimits(Struct, frozen=True, kw_only=True):
+    """How often a task is run again, and how long it may wait in memory."""
+
+    attempts: int = 3
+    park_after_seconds: float = 60.0
+
+
+class Resumption:
+    """Decides about tasks that are not at work here and now."""
+
+    def __init__(
+        self,
+        *,
+        worker: Worker,
+        store: TaskStore,
+        runner: Runner,
+        clock: Clock,
+        nursery: Nursery,
+        limits: ResumptionLimits,
+    ) -> None:
+        self._worker = worker
+        self._store = store
+        self._runner = runner
+        self._clock = clock
+        self._nursery = nursery
+        self._limits = limits
+        # What is to be run again after a while.
+        self._delayed: set[str] = set()
+
+    async def resume_all(self) -> None:
+        """Take up what a former process has left under way, for use at start."""
+        outcomes: list[bool | None] = []
+        after_id = ""
+        while batch := await self._store.at_work(after_id=after_id, limit=_BATCH):
+            # Together, so that they share commits.
+            outcomes += await asyncio.gather(*map(self._try_to_resume, batch))
+            after_id = batch[-1].id
+        if outcomes:
+            _logger.warning(
+                "tasks that the last stop cut off: %d are continued, %d given up, %d left alone",
+                outcomes.count(True),
+                outcomes.count(False),
+                outcomes.count(None),
+            )
+
+    async def _try_to_resume(self, stored: StoredTask) -> bool | None:
+        """Resume a task; None if that cannot be done, which is no reason not to serve others."""
+        try:
+            return await self._resume(stored)
+        except Exception:
+            _logger.exception("task %s cannot be taken up; it stays as it is", stored.id)
+            return None
+
+    async def wake_due(self) -> None:
+        """Take up tasks whose time has come and that no turn waits for."""
+        for stored in await self._store.due(now_ms=self._clock.now_ms(), limit=_BATCH):
+            live = self._runner.find(stored.scope, stored.id)
+            if live is not None and live.turn is not None:
+                continue  # It has a timer of its own.
+            try:
+                if stored.state.is_interrupted:
+                    await self._end_question(stored)
+                else:
+                    await self._resume(stored)
+            except A2AError as error:
+                _logger.warning("task %s could not be woken: %s", stored.id, error.message)
+
+    def park_idle(self) -> None:
+        """Put aside what has waited long enough and nobody looks at."""
+        before_ms = self._clock.now_ms() - round(self._limits.park_after_seconds * 1000)
+        for live in self._runner.tasks():
+            if (
+                0 < live.paused_ms <= before_ms
+                # What it waited for may just have come.
+                and not (live.pause is not None and live.pause.done())
+                and not live.is_watched
+                and not live.backlog
+                and live.failure is None
+                and not live.is_stopping
+                and self._worker.resumes(live.record.skill_id)
+            ):
+                self._runner.put_aside(live)
+
+    async def _resume(self, stored: StoredTask) -> bool:
+        """Run a task again; False if it was given up instead."""
+        if not self._worker.resumes(stored.skill_id):
+            await self._runner.give_up(stored, INTERRUPTED_REASON)
+            return False
+        if stored.attempts >= self._limits.attempts:
+            _logger.error(
+                "task %s is given up: the server has stopped in each of %d attempts to run it",
+                stored.id,
+                stored.attempts + 1,
+            )
+            reason = (
+                f"The server stopped in each of {stored.attempts + 1} attempts to run this task; "
+                "it is given up"
+            )
+            await self._runner.give_up(stored, reason)
+            return False
+        if stored.attempts <= 0:
+            await self._run_again(stored)
+        elif stored.id not in self._delayed:
+            self._delayed.add(stored.id)
+            self._nursery.spawn(self._resume_later(stored), name=f"resumption of {stored.id}")
+        return True
+
+    async def _resume_later(self, stored: StoredTask) -> None:
+        """Run a task again after a while. That it was to be is no attempt: it has not begun."""
+        delay = min(_MAX_DELAY_SECONDS, _FIRST_DELAY_SECONDS * 4 ** (stored.attempts - 1))
+        try:
+            while True:
+                await self._clock.sleep(delay)
+                try:
+                    current = await self._store.load(stored.scope, stored.id)
+                    if current is not None and not current.state.is_terminal:
+                        await self._run_again(current)
+                except (StoreError, UnavailableError) as error:
+                    _logger.debug("task %s has to wait for its store: %s", stored.id, error)
+                else:
+                    return
+        finally:
+            self._delayed.discard(stored.id)
+
+    async def _run_again(self, stored: StoredTask) -> None:
+        live = await self._runner.adopt(stored)
+        if live.turn is None:
+            live.count_attempt()
+            self._runner.run_again(live)
+
+    async def _end_question(self, stored: StoredTask) -> None:
+        """Let a task go on whose client has not answered in time."""
+        is_auth = stored.state is TaskState.AUTH_REQUIRED
+        live = await self._runner.adopt(stored)
+        if live.is_questioned and live.turn is None:
+            live.note(ASK, question_name(is_auth=is_auth), encode(Answer(is_late=True)))
+            live.execute(GoOn())
+            self._runner.run_again(live)

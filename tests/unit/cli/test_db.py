@@ -1,0 +1,125 @@
+import os
+from pathlib import Path
+
+import pytest
+
+from dragoman.stores.sqlite.lock import FileLock
+from dragoman.stores.sqlite.schema import latest_version
+from tests.cli.calling import Cli
+from tests.unit.cli.commands import AGENT, running
+from tests.unit.stores.sqlite.populated import EXPECTED_TASKS, change, populate
+
+
+@pytest.fixture
+def cli(tmp_path: Path) -> Cli:
+    populate(tmp_path / "tasks.db")
+    return Cli(tmp_path, "--store", "sqlite:///tasks.db")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "tasks.db"
+
+
+# --- check --------------------------------------------------------------------------------------
+
+
+def test_a_store_in_order_has_no_findings(cli: Cli, path: Path) -> None:
+    result = cli("db", "check")
+    assert result.code == 0
+    assert result.out == f"Store: {path}\nTasks: {EXPECTED_TASKS}\nFindings: 0\n"
+    assert result.err == ""
+    document = cli("db", "check", "-o", "json").json
+    assert document == {
+        "store": str(path),
+        "tasks": EXPECTED_TASKS,
+        "found": 0,
+        "findings": [],
+    }
+
+
+def test_each_finding_has_a_line(cli: Cli, path: Path) -> None:
+    change(path, "UPDATE counters SET n = 9 WHERE state = 6", "DELETE FROM journal WHERE n = 1")
+    result = cli("db", "check")
+    assert result.code == 1
+    first, *_ = result.fields("Finding")
+    assert first.startswith("journal 0")
+    assert first.endswith(": result 2 is in the place of 1")
+    assert result.fields("Finding")[-1] == (
+        "counter: 'anonymous' has 1 tasks in TASK_STATE_INPUT_REQUIRED, counted as 9"
+    )
+    assert result.field("Findings") == str(len(result.fields("Finding")))
+
+
+def test_each_finding_has_an_object(cli: Cli, path: Path) -> None:
+    change(path, "UPDATE counters SET n = 9 WHERE state = 6")
+    result = cli("db", "check", "-o", "json")
+    assert result.code == 1
+    (finding,) = result.json["findings"]
+    assert finding["rule"] == "counter"
+    assert finding["taskId"] is None
+
+
+def test_no_more_findings_are_shown_than_asked_for_but_all_are_counted(
+    cli: Cli, path: Path
+) -> None:
+    change(path, "DELETE FROM events")
+    result = cli("db", "check", "--limit", "2")
+    assert result.code == 1
+    assert len(result.fields("Finding")) == 2
+    count, _, shown = result.field("Findings").partition(" ")
+    assert int(count) > 2 * EXPECTED_TASKS
+    assert shown == "(2 shown)"
+    document = cli("db", "check", "--limit", "0", "-o", "json").json
+    assert (document["found"], document["findings"]) == (int(count), [])
+
+
+def test_a_limit_that_is_no_number_is_refused(cli: Cli) -> None:
+    result = cli("db", "check", "--limit", "many")
+    assert (result.code, "--limit must be a whole number" in result.err) == (2, True)
+
+
+def test_a_store_of_another_version_is_named(cli: Cli, path: Path) -> None:
+    change(path, "PRAGMA user_version = 2")
+    result = cli("db", "check")
+    assert result.code == 1
+    assert result.field("Finding").startswith("schema: it is of version 2")
+
+
+def test_a_store_is_checked_while_it_is_served(cli: Cli) -> None:
+    (cli.folder / "agent.py").write_text(AGENT)
+    with running(cli.folder, "agent.py", "--port", "0", "--store", "sqlite:///tasks.db") as server:
+        Cli(cli.folder).to(server.url)("send", "hello")
+        result = cli("db", "check")
+        assert (result.code, result.field("Findings")) == (0, "0")
+        # The tasks of another agent, which were cut off, have been ended by this one.
+        assert result.field("Tasks") == str(EXPECTED_TASKS + 1)
+
+
+# --- vacuum, upgrade ----------------------------------------------------------------------------
+
+
+def test_sizes_are_told_before_and_after(cli: Cli, path: Path) -> None:
+    change(path, "INSERT INTO probe VALUES (zeroblob(1000000))", "DELETE FROM probe")
+    result = cli("db", "vacuum", "-o", "json")
+    assert result.code == 0
+    assert result.json["bytesBefore"] > 1_000_000
+    assert result.json["bytesAfter"] == path.stat().st_size
+    assert cli("db", "vacuum").field("Bytes after") == str(path.stat().st_size)
+
+
+@pytest.mark.parametrize("command", ["vacuum", "upgrade"])
+def test_a_store_that_is_served_is_left_alone(cli: Cli, path: Path, command: str) -> None:
+    lock = FileLock(path)
+    lock.acquire()
+    result = cli("db", command)
+    lock.release()
+    assert result.code == 2
+    assert f"is already served by process {os.getpid()}" in result.err
+
+
+def test_versions_are_told_before_and_after(cli: Cli) -> None:
+    latest = latest_version()
+    document = cli("db", "upgrade", "-o", "json").json
+    assert (document["schemaBefore"], document["schemaAfter"]) == (latest, latest)
+    assert cli("db", "upgrade").field("Schema after") == str(latest)

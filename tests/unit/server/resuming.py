@@ -1,0 +1,126 @@
+"""A process that comes after another one that was killed."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+from dragoman.server.nursery import Nursery
+from dragoman.server.resumption import Resumption, ResumptionLimits
+from dragoman.server.runner import Limits, Runner
+from dragoman.service.worker import Outcome, Turn
+from dragoman.stores.base import StoredTask, TaskWrite
+from dragoman.testing.clock import FakeClock
+from tests.unit.server.fakes import ScriptedWorker
+from tests.unit.server.running import Stage
+
+__all__ = ("Run", "Successor", "killed", "now_and_then", "plan", "successor")
+
+Run = Callable[[Turn], Awaitable[Outcome]]
+
+
+class Successor(Stage):
+    """A runner, and whoever decides what it takes up again."""
+
+    def __init__(self, worker: ScriptedWorker, limits: ResumptionLimits) -> None:
+        super().__init__(worker, Limits(cancel_grace_seconds=0))
+        self.nursery = Nursery()
+        self._limits = limits
+        self.resumption = self._resumption()
+
+    def take_store_of(self, former: Stage) -> None:
+        """Begin on what another process has left, at the same time."""
+        self.store = former.store
+        self.clock = former.clock
+        self.runner = Runner(
+            worker=self.worker,
+            store=self.store,
+            clock=self.clock,
+            hub=self.hub,
+            limits=Limits(cancel_grace_seconds=0),
+        )
+        self.resumption = self._resumption()
+
+    def _resumption(self) -> Resumption:
+        return Resumption(
+            worker=self.worker,
+            store=self.store,
+            runner=self.runner,
+            clock=self.clock,
+            nursery=self.nursery,
+            limits=self._limits,
+        )
+
+    async def wait_for_end(self, task_id: str = "t-0") -> None:
+        """Wait until a task has ended, durably."""
+        async with asyncio.timeout(5):
+            while True:
+                if (await self.stored(task_id)).state.is_terminal:
+                    return
+                await asyncio.sleep(0)
+
+
+@asynccontextmanager
+async def successor(
+    run: Run | None = None,
+    *,
+    resumes: bool = True,
+    attempts: int = 3,
+    park_after_seconds: float = 60,
+) -> AsyncGenerator[Successor]:
+    limits = ResumptionLimits(attempts=attempts, park_after_seconds=park_after_seconds)
+    on = Successor(ScriptedWorker(run, resumes=resumes), limits)
+    await on.store.open()
+    try:
+        yield on
+    finally:
+        await on.nursery.close()
+        await on.runner.drain(0)
+
+
+async def now_and_then(passes: int = 20) -> None:
+    """Let the loop run; long enough for all that waits for nothing."""
+    for _ in range(passes):
+        await asyncio.sleep(0)
+
+
+@asynccontextmanager
+async def killed(
+    on: Successor, run: Run, *, attempts: int = 0, task_id: str = "t-0"
+) -> AsyncGenerator[StoredTask]:
+    """Have a task in the store that another process was killed in the midst of.
+
+    The other one is left where it is: a time that never passes for it is as good as death.
+    """
+    gone = Stage(ScriptedWorker(run), Limits())
+    gone.store = on.store
+    gone.clock = FakeClock(on.clock.now_ms())
+    gone.runner = Runner(
+        worker=gone.worker, store=on.store, clock=gone.clock, hub=gone.hub, limits=Limits()
+    )
+    live = gone.begin(task_id=task_id)
+    await live.durable()
+    await now_and_then()
+    if attempts:
+        await plan(on, await on.stored(task_id), attempts=attempts)
+    try:
+        yield await on.stored(task_id)
+    finally:
+        await gone.runner.drain(0)
+
+
+async def plan(
+    on: Stage, stored: StoredTask, *, wake_at_ms: int | None = None, attempts: int | None = None
+) -> None:
+    """Write into the store when a task is to be woken, or how often it was run again."""
+    written: asyncio.Future[object] = asyncio.get_running_loop().create_future()
+    write = TaskWrite(
+        task_id=stored.id,
+        epoch=stored.epoch,
+        expected_seq=stored.seq,
+        entries=(),
+        events=0,
+        wake_at_ms=wake_at_ms,
+        attempts=attempts,
+    )
+    on.store.append(write, written.set_result)
+    assert await written is None
