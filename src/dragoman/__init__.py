@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from dragoman.agent.context import Context, SyncContext
     from dragoman.agent.files import File
     from dragoman.agent.results import Rejected, Reply
+    from dragoman.auth.authenticator import Authenticator, Evidence
     from dragoman.client.client import RemoteAgent
     from dragoman.client.connecting import connect
     from dragoman.client.errors import ClientError
@@ -22,21 +23,27 @@ if TYPE_CHECKING:
     from dragoman.model.messages import Message, Role
     from dragoman.model.parts import Part
     from dragoman.model.tasks import Artifact, Task, TaskState
+    from dragoman.server.access import AccessRequest
+    from dragoman.service.principal import Principal
 
 __all__ = (
     "A2AError",
+    "AccessRequest",
     "Agent",
     "AgentExtension",
     "AgentProvider",
     "AgentReply",
     "Artifact",
+    "Authenticator",
     "ClientError",
     "Context",
     "DragomanError",
+    "Evidence",
     "File",
     "InvalidParamsError",
     "Message",
     "Part",
+    "Principal",
     "Rejected",
     "RemoteAgent",
     "Reply",
@@ -55,18 +62,22 @@ __version__: Final = "0.1.0"
 
 _HOMES: Final = {
     "A2AError": "dragoman.errors",
+    "AccessRequest": "dragoman.server.access",
     "Agent": "dragoman.agent.agent",
     "AgentExtension": "dragoman.model.cards",
     "AgentProvider": "dragoman.model.cards",
     "AgentReply": "dragoman.client.reply",
     "Artifact": "dragoman.model.tasks",
+    "Authenticator": "dragoman.auth.authenticator",
     "ClientError": "dragoman.client.errors",
     "Context": "dragoman.agent.context",
     "DragomanError": "dragoman.errors",
+    "Evidence": "dragoman.auth.authenticator",
     "File": "dragoman.agent.files",
     "InvalidParamsError": "dragoman.errors",
     "Message": "dragoman.model.messages",
     "Part": "dragoman.model.parts",
+    "Principal": "dragoman.service.principal",
     "Rejected": "dragoman.agent.results",
     "RemoteAgent": "dragoman.client.client",
     "Reply": "dragoman.agent.results",

@@ -7,7 +7,7 @@ DragomanError
 │   ├── ContentTypeNotSupportedError · InvalidAgentResponseError (DivergedError)
 │   ├── ExtendedAgentCardNotConfiguredError · ExtensionSupportRequiredError
 │   ├── VersionNotSupportedError
-│   ├── JSONParseError · InvalidRequestError · InvalidParamsError
+│   ├── JSONParseError · InvalidRequestError · InvalidParamsError (UnknownTenantError)
 │   ├── MethodNotFoundError · MethodNotAllowedError
 │   ├── PayloadTooLargeError · UnsupportedMediaTypeError
 │   ├── InternalError · UnavailableError
@@ -24,6 +24,7 @@ never holds a traceback, a path of this machine or the text of a foreign excepti
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import ClassVar, Final
 
 from msgspec import Struct
@@ -60,6 +61,7 @@ __all__ = (
     "TaskNotFoundError",
     "UnauthenticatedError",
     "UnavailableError",
+    "UnknownTenantError",
     "UnsupportedMediaTypeError",
     "UnsupportedOperationError",
     "UsageError",
@@ -256,6 +258,18 @@ class InvalidParamsError(A2AError):
         )
 
 
+class UnknownTenantError(InvalidParamsError):
+    """The tenant is not served here, or not to this caller: the two are never told apart."""
+
+    def __init__(self) -> None:
+        """Say so."""
+        description = "is not a tenant served here"
+        super().__init__(
+            f"Invalid parameters: tenant {description}",
+            violations=(FieldViolation("tenant", description),),
+        )
+
+
 class PayloadTooLargeError(A2AError):
     """The body is larger than this server reads."""
 
@@ -285,15 +299,48 @@ class UnavailableError(A2AError):
 
 
 class UnauthenticatedError(A2AError):
-    """The request does not say who is calling, or not credibly."""
+    """The request does not say who is calling, or not credibly.
+
+    Attributes:
+        challenges: what would be credible, as ``WWW-Authenticate`` says it (RFC 9110, 11.6.1). It
+            is told on every binding (R-3.3.2-4, R-3.3.2-5): on those without headers as metadata.
+    """
 
     standard_message = "Authentication required"
+
+    def __init__(
+        self,
+        message: str | None = None,
+        *,
+        challenges: tuple[str, ...] = (),
+        metadata: dict[str, str] | None = None,
+        violations: tuple[FieldViolation, ...] = (),
+        retry_after_seconds: float | None = None,
+    ) -> None:
+        """Say what to show instead."""
+        told = {"wwwAuthenticate": ", ".join(challenges)} if challenges else {}
+        super().__init__(
+            message,
+            metadata={**told, **(metadata or {})},
+            violations=violations,
+            retry_after_seconds=retry_after_seconds,
+        )
+        self.challenges = challenges
 
 
 class PermissionDeniedError(A2AError):
     """The caller is known and may not do this."""
 
     standard_message = "Permission denied"
+
+    @classmethod
+    def for_want_of(cls, scopes: Iterable[str]) -> PermissionDeniedError:
+        """Make the error for a caller who was not granted these scopes (R-3.3.2-7)."""
+        missing = sorted(scopes)
+        return cls(
+            f"Permission denied: this needs the scope {', '.join(missing)}",
+            metadata={"missingScopes": " ".join(missing)},
+        )
 
 
 class RateLimitedError(A2AError):

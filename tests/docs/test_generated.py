@@ -32,6 +32,9 @@ from dragoman.stores.sqlite.checking import RULES
 from tests.interop import peculiarities
 from tests.interop.lines import IMPLEMENTATIONS, LINES
 from tests.interop.peculiarities import Peculiarity
+from tests.scenarios.bindings import OPERATIONS
+from tests.scenarios.guarding import ATTACKS, Verdict, verdict_on
+from tests.scenarios.guarding import LINES as GUARDED_LINES
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -75,6 +78,7 @@ def kind_of(member: dict[str, Any]) -> str:
         "integer": "whole number",
         "number": "number",
         "array": "list of texts",
+        "object": "table",
     }
     kind = words[member["type"]]
     if "minimum" in member:
@@ -169,6 +173,39 @@ def row_of(peculiarity: Peculiarity) -> str:
     return f"| {servers} | {peculiarity.reason} |"
 
 
+def table_of_attacks() -> str:
+    """Show what ``tests/scenarios/test_guard.py`` has found out, operation by operation."""
+    rows = [
+        f"| `{operation}` | "
+        + " | ".join(verdict_on(operation, attack).value for attack in ATTACKS)
+        + f" | {', '.join(lines_with(operation))} |"
+        for operation in OPERATIONS
+    ]
+    attacks = " | ".join(attack.value for attack in ATTACKS)
+    return table(f"| operation | {attacks} | shown in |", rows)
+
+
+def lines_with(operation: str) -> list[str]:
+    found: dict[str, dict[str, None]] = {}
+    for line in GUARDED_LINES:
+        if operation in line.operations:
+            found.setdefault(line.version, {})[line.binding] = None
+    return [f"{version} ({', '.join(bindings)})" for version, bindings in found.items()]
+
+
+def table_of_answers() -> str:
+    """Show by which number each version and binding tells a verdict."""
+    verdicts = [verdict for verdict in Verdict if verdict is not Verdict.ITS_OWN]
+    rows = {
+        f"| {line.version} | {line.binding} | "
+        + " | ".join(str(line.code(verdict, "SendMessage")) for verdict in verdicts)
+        + " |": None
+        for line in GUARDED_LINES
+    }
+    names = " | ".join(verdict.value for verdict in verdicts)
+    return table(f"| version | binding | {names} |", list(rows))
+
+
 def table_of_url_rules() -> str:
     rows: list[str] = []
     for rule, each in URL_RULES.items():
@@ -195,6 +232,8 @@ def table(head: str, rows: list[str]) -> str:
     ("page", "name", "generate"),
     [
         ("explanation/lifecycle.md", "moves", diagram_of_moves),
+        ("explanation/security.md", "attacks", table_of_attacks),
+        ("explanation/security.md", "answers", table_of_answers),
         ("explanation/versions.md", "losses", table_of_losses),
         ("explanation/versions.md", "servers", table_of_servers),
         ("explanation/versions.md", "peculiarities", table_of_peculiarities),

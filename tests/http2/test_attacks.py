@@ -202,7 +202,7 @@ def test_an_idle_stream_costs_little() -> None:
 async def test_a_thousand_calls_that_never_go_on_are_ended() -> None:
     performs = FakePerforms()
     async with (
-        one_port(new_server(performs, stall_seconds=0.3)) as served,
+        one_port(new_server(performs, body_seconds=0.3)) as served,
         connect(served.port) as peer,
     ):
         tracemalloc.start()

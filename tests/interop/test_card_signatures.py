@@ -5,15 +5,20 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 import pytest
 
 from dragoman.auth.card_keys import TrustedKeys
 from dragoman.auth.card_signing import CardSigner, verify_card
+from dragoman.dialects.negotiation import parse_version
 from dragoman.dialects.v1_0.card import encode_card
 from dragoman.model.cards import AgentCard
+from dragoman.server.card import CardDesk
+from dragoman.server.card_signing import CardSigning
 from tests.interop.environments import PEERS, UnreachableError, environment
+from tests.scenarios.agents import make_agent
 from tests.unit.auth.signing_cards import EMPTIES, FULL, OLD, document_of, new_key
 
 pytestmark = [
@@ -82,6 +87,21 @@ async def test_we_verify_what_the_sdk_signs(card: AgentCard, form: str) -> None:
     tasks = [{"do": "sign", "card": written, "key": key} for key in KEYS]
     for key, signatures in zip(KEYS, ask(CURRENT, *tasks), strict=True):
         assert await verified_form({**written, "signatures": signatures}, key) == form
+
+
+def served(folder: Path, version: str) -> tuple[Json, CardSigner]:
+    """Return the card of an agent that was given a key, as a reader of a version gets it."""
+    path = folder / "key.json"
+    path.write_text(json.dumps(KEYS[0]))
+    signing = CardSigning([path], "https://agent.example")
+    desk = CardDesk(make_agent(), 0, signing=signing)
+    file = desk.file("https://agent.example", parse_version(version))
+    return json.loads(file.body), CardSigner(KEYS[0])
+
+
+@pytest.mark.parametrize(("sdk", "version"), [(CURRENT, "1.0"), (CURRENT, ""), (OLDER, "0.3")])
+def test_the_sdk_verifies_the_card_we_serve(tmp_path: Path, sdk: str, version: str) -> None:
+    assert ask(sdk, *to_verify(*served(tmp_path, version))) == [True, False]
 
 
 def test_the_old_sdk_verifies_what_we_sign() -> None:

@@ -84,7 +84,9 @@ ERRORS: Final = {
     "InternalError": Spelling(-32603, 500, "INTERNAL", "INTERNAL_ERROR"),
     "UnavailableError": Spelling(-32603, 503, "UNAVAILABLE", "UNAVAILABLE"),
     # What the reference leaves open: Q-14 and DESIGN section 6.
+    "UnauthenticatedError": Spelling(-31401, 401, "UNAUTHENTICATED", "UNAUTHENTICATED"),
     "PermissionDeniedError": Spelling(-31403, 403, "PERMISSION_DENIED", "PERMISSION_DENIED"),
+    "RateLimitedError": Spelling(-31429, 429, "RESOURCE_EXHAUSTED", "RATE_LIMITED"),
     "PayloadTooLargeError": Spelling(-32600, 413, "OUT_OF_RANGE", "PAYLOAD_TOO_LARGE"),
     "UnsupportedMediaTypeError": Spelling(
         -32600, 415, "INVALID_ARGUMENT", "UNSUPPORTED_MEDIA_TYPE"

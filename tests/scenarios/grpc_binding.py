@@ -218,15 +218,23 @@ class Rpcs:
 
     Args:
         authority: the certificate that the server's is signed with, if it has one.
+        identity: the private key and the certificate of the client, to show to the server.
     """
 
-    def __init__(self, url: str, service: str = V1_0_SERVICE, *, authority: bytes = b"") -> None:
+    def __init__(
+        self,
+        url: str,
+        service: str = V1_0_SERVICE,
+        *,
+        authority: bytes = b"",
+        identity: tuple[bytes, bytes] | None = None,
+    ) -> None:
         self.service = service
         target = url.rpartition("/")[2]
         # A connection of its own: the library would share one between all clients of an address.
         options = [("grpc.use_local_subchannel_pool", 1), ("grpc.max_receive_message_length", -1)]
         if authority:
-            credentials = grpc.ssl_channel_credentials(authority)
+            credentials = grpc.ssl_channel_credentials(authority, *(identity or ()))
             self.channel = aio.secure_channel(target, credentials, options=options)
         else:
             self.channel = aio.insecure_channel(target, options=options)

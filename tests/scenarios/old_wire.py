@@ -72,6 +72,9 @@ ERRORS_0_3: Final = {
     # Section 5.13: free for servers to use; the text has no words for these two.
     -32008: ("ExtensionSupportRequiredError", 400, "Extension support required"),
     -32009: ("VersionNotSupportedError", 400, "Protocol version not supported"),
+    # The same section: what is said at the door.
+    -31401: ("UnauthenticatedError", 401, "Authentication required"),
+    -31403: ("PermissionDeniedError", 403, "Permission denied"),
 }
 """Name, status on HTTP+JSON (section 4.5) and message, by code."""
 

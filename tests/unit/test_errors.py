@@ -11,11 +11,14 @@ from dragoman.errors import (
     InvalidAgentResponseError,
     InvalidParamsError,
     NoAnswerError,
+    PermissionDeniedError,
     StreamingNotSupportedError,
     TaskEndedError,
     TaskNotCancelableError,
     TaskNotFoundError,
+    UnauthenticatedError,
     UnavailableError,
+    UnknownTenantError,
     VersionNotSupportedError,
     spelling_of,
 )
@@ -92,8 +95,9 @@ def test_the_table_is_section_6_of_the_reference() -> None:
 def test_every_error_a_peer_can_see_is_in_the_table_and_has_a_message() -> None:
     public = [getattr(errors, name) for name in errors.__all__]
     kinds = {kind for kind in public if isinstance(kind, type) and issubclass(kind, A2AError)}
-    # Only 0.1 tells the first two from what they are kinds of, and no version the third.
-    kinds -= {StreamingNotSupportedError, TaskEndedError, DivergedError}
+    # Only 0.1 tells the first two from what they are kinds of, and no version the third. The last
+    # is for our own log.
+    kinds -= {StreamingNotSupportedError, TaskEndedError, DivergedError, UnknownTenantError}
     assert kinds - {A2AError} == set(SPELLINGS)
     messages = {kind.standard_message for kind in kinds}
     assert len(messages) == len(kinds)
@@ -148,3 +152,27 @@ def test_one_wrong_field_makes_an_invalid_params_error() -> None:
     assert (
         str(InvalidParamsError.of("", "expected object")) == "Invalid parameters: expected object"
     )
+
+
+# --- who may do what ----------------------------------------------------------------------------
+
+
+@pytest.mark.requirement("R-3.3.2-4", "R-3.3.2-5")
+def test_challenges_are_told_where_there_are_no_headers() -> None:
+    error = UnauthenticatedError(challenges=('Bearer realm="a2a"', "Basic"))
+    assert error.challenges == ('Bearer realm="a2a"', "Basic")
+    assert error.metadata == {"wwwAuthenticate": 'Bearer realm="a2a", Basic'}
+    assert UnauthenticatedError("No").metadata == {}
+
+
+@pytest.mark.requirement("R-3.3.2-7")
+def test_missing_scopes_are_named_in_one_order() -> None:
+    error = PermissionDeniedError.for_want_of({"write", "read"})
+    assert error.message == "Permission denied: this needs the scope read, write"
+    assert error.metadata == {"missingScopes": "read write"}
+
+
+def test_a_tenant_is_unknown_in_one_way() -> None:
+    error = UnknownTenantError()
+    assert spelling_of(error) == SPELLINGS[InvalidParamsError]
+    assert error.violations == (FieldViolation("tenant", "is not a tenant served here"),)

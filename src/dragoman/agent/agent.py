@@ -18,13 +18,20 @@ from dragoman.agent.skill import CancelHook, Skill
 from dragoman.agent.threads import DEFAULT_THREADS, Threads
 from dragoman.bindings.rest import RESERVED_SEGMENTS
 from dragoman.clock import Clock, SystemClock
-from dragoman.errors import InvalidParamsError, UnsupportedOperationError, UsageError
+from dragoman.errors import (
+    InvalidParamsError,
+    PermissionDeniedError,
+    UnsupportedOperationError,
+    UsageError,
+)
 from dragoman.model.cards import AgentExtension, AgentProvider, AgentSkill
 from dragoman.model.messages import Message
 
 if TYPE_CHECKING:
+    from dragoman.auth.combining import Alternative
     from dragoman.model.base import JsonObject
     from dragoman.model.operations import SendMessageRequest
+    from dragoman.server.access import Policy
     from dragoman.service.worker import Outcome, Plan, Turn
 
 __all__ = ("Agent",)
@@ -57,7 +64,13 @@ class Agent:
         input_modes: media types taken by default; else what the skills take.
         output_modes: media types given by default; else what the skills give.
         streaming: whether callers may follow the work as it goes.
-        extended_card: whether the card promises a fuller card to callers who authenticate.
+        extended_card: whether callers who authenticate get a card of what they may use.
+        auth: the ways for a caller to show who it is, any one of which will do. The card lists
+            them. ``AllOf`` makes one way of several. Without any, only callers on the same machine
+            are served.
+        authorize: asked before everything that a caller wants to do; see ``AccessRequest``. It may
+            be a coroutine function. It restricts what callers may do with what they own, and cannot
+            open to them what somebody else owns.
         threads: how many plain functions may run at once.
     """
 
@@ -76,6 +89,8 @@ class Agent:
         output_modes: Sequence[str] | None = None,
         streaming: bool = True,
         extended_card: bool = False,
+        auth: Sequence[Alternative] = (),
+        authorize: Policy | None = None,
         threads: int = DEFAULT_THREADS,
         clock: Clock | None = None,
     ) -> None:
@@ -96,6 +111,8 @@ class Agent:
         self.extensions: Final = tuple(extensions)
         self.streaming: Final = streaming
         self.extended_card: Final = extended_card
+        self.auth: Final = tuple(auth)
+        self.authorize: Final = authorize
         self._input_modes = None if input_modes is None else tuple(input_modes)
         self._output_modes = None if output_modes is None else tuple(output_modes)
         self._threads = Threads(threads)
@@ -111,8 +128,18 @@ class Agent:
 
     @property
     def skills(self) -> tuple[AgentSkill, ...]:
-        """The skills to publish, the default one first."""
-        return tuple(skill.published for skill in self._skills.values())
+        """The skills to publish, the default one first; hidden ones are left out."""
+        return tuple(s.published for s in self._skills.values() if not s.is_hidden)
+
+    @property
+    def hidden_skills(self) -> tuple[AgentSkill, ...]:
+        """The skills that only the extended card shows, and only to those who may use them."""
+        return tuple(s.published for s in self._skills.values() if s.is_hidden)
+
+    @property
+    def skill_scopes(self) -> dict[str, frozenset[str]]:
+        """The scopes each skill needs; skills that need none are left out."""
+        return {skill_id: s.scopes for skill_id, s in self._skills.items() if s.scopes}
 
     @property
     def schemas(self) -> dict[str, JsonObject]:
@@ -153,6 +180,8 @@ class Agent:
         examples: Sequence[str] = (),
         input_modes: Sequence[str] | None = None,
         output_modes: Sequence[str] | None = None,
+        scopes: Sequence[str] = (),
+        hidden: bool = False,
         on_cancel: CancelHook | None = None,
         on_crash: Literal["resume", "fail"] = "resume",
         timeout: float | None = None,
@@ -170,6 +199,8 @@ class Agent:
         examples: Sequence[str] = (),
         input_modes: Sequence[str] | None = None,
         output_modes: Sequence[str] | None = None,
+        scopes: Sequence[str] = (),
+        hidden: bool = False,
         on_cancel: CancelHook | None = None,
         on_crash: Literal["resume", "fail"] = "resume",
         timeout: float | None = None,
@@ -183,6 +214,9 @@ class Agent:
             tags: the id unless given.
             input_modes: read off the parameters unless given.
             output_modes: read off the result's annotation unless given.
+            scopes: what a caller must have been granted to use it, all of them.
+            hidden: keep it from the public card; who names it without the scopes is told what is
+                told of a skill that does not exist.
             on_cancel: called after a task of this skill was canceled.
             on_crash: what becomes of a task that was under way when the server stopped: the
                 function is run again from the top, with the results it had recorded, or the task
@@ -191,7 +225,8 @@ class Agent:
                 answer or sleeps does not count. Then the task fails.
 
         Raises:
-            UsageError: the id is taken, or a parameter cannot be supplied from a message.
+            UsageError: the id is taken, a parameter cannot be supplied from a message, or the
+                scopes are a text and not a list.
         """
         if on_crash not in ("resume", "fail"):
             raise UsageError(f'on_crash must be "resume" or "fail", not {on_crash!r}')
@@ -214,6 +249,8 @@ class Agent:
                     published,
                     threads=self._threads,
                     on_cancel=on_cancel,
+                    scopes=_checked_scopes(scopes, skill_id),
+                    is_hidden=hidden,
                     resumes=on_crash == "resume",
                     timeout=timeout,
                 )
@@ -274,15 +311,22 @@ class Agent:
 
     # --- Worker ---------------------------------------------------------------------------------
 
-    def plan(self, request: SendMessageRequest) -> Plan:
+    def plan(self, request: SendMessageRequest, scopes: frozenset[str] = frozenset()) -> Plan:
         """Choose the skill for a message that begins something new, and check its parameters.
 
         Raises:
             InvalidParamsError: it names an unknown skill, or a parameter is missing or wrong.
+            PermissionDeniedError: the skill needs other scopes than these.
         """
-        skill = self._choose(request)
+        skill = self._choose(request, scopes)
+        # Before the parameters: what they should be is told to those who may use the skill.
+        skill.check_scopes(scopes)
         skill.check(request.message)
         return skill.plan
+
+    def check_scopes(self, skill_id: str, scopes: frozenset[str]) -> None:
+        """Raise PermissionDeniedError for a further message by a caller without the scopes."""
+        self._skill(skill_id).check_scopes(scopes)
 
     async def answer(self, plan: Plan, request: SendMessageRequest, context_id: str) -> Message:
         """Answer directly; only for a plan that says so."""
@@ -333,7 +377,9 @@ class Agent:
         if skill_id in self._skills:
             raise UsageError(f"skill {skill_id} exists already; give this one another id")
         self._skills[skill_id] = skill
-        self._default = self._default or skill
+        # A hidden skill is for those who name it.
+        if self._default is None or (self._default.is_hidden and not skill.is_hidden):
+            self._default = skill
 
     def _skill(self, skill_id: str) -> Skill:
         skill = self._skills.get(skill_id)
@@ -341,22 +387,26 @@ class Agent:
             raise UsageError(f"a task needs skill {skill_id}, which this agent does not have")
         return skill
 
-    def _choose(self, request: SendMessageRequest) -> Skill:
+    def _choose(self, request: SendMessageRequest, scopes: frozenset[str]) -> Skill:
         for place, metadata in (
             ("message.metadata", request.message.metadata),
             ("metadata", request.metadata),
         ):
             if metadata is not None and _SKILL_KEY in metadata:
-                return self._named(metadata[_SKILL_KEY], f"{place}.{_SKILL_KEY}")
+                return self._named(metadata[_SKILL_KEY], f"{place}.{_SKILL_KEY}", scopes)
         if self._route is not None:
-            return self._routed(self._route(request.message))
-        if self._default is None:
+            chosen = self._routed(self._route(request.message))
+        elif self._default is not None:
+            chosen = self._default
+        else:
             raise UnsupportedOperationError("This agent has no skills")
-        return self._default
+        if chosen.is_hidden and not chosen.is_open_to(scopes):
+            raise PermissionDeniedError  # Which scope would do is part of what is hidden.
+        return chosen
 
-    def _named(self, skill_id: object, field: str) -> Skill:
+    def _named(self, skill_id: object, field: str, scopes: frozenset[str]) -> Skill:
         skill = self._skills.get(skill_id) if isinstance(skill_id, str) else None
-        if skill is None:
+        if skill is None or (skill.is_hidden and not skill.is_open_to(scopes)):
             raise InvalidParamsError.of(field, "names no skill of this agent")
         return skill
 
@@ -381,6 +431,16 @@ def _checked_tenants(tenants: Sequence[str]) -> tuple[str, ...]:
         if not tenant or "/" in tenant:
             raise UsageError(f"tenant {tenant!r} cannot be a segment of a path")
     return tuple(tenants)
+
+
+def _checked_scopes(scopes: Sequence[str], skill_id: str) -> frozenset[str]:
+    if isinstance(scopes, str):
+        raise UsageError(f"skill {skill_id}: scopes must be a list, such as [{scopes!r}]")
+    for scope in scopes:
+        # RFC 6749, 3.3: scopes are told apart by spaces.
+        if not scope or any(character.isspace() for character in scope):
+            raise UsageError(f"skill {skill_id}: {scope!r} is no scope: it is empty or has a space")
+    return frozenset(scopes)
 
 
 def _together(modes: Sequence[tuple[str, ...]]) -> tuple[str, ...]:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from dragoman.model.base import JsonObject
     from dragoman.model.messages import Message
+    from dragoman.service.principal import Principal
     from dragoman.service.worker import Turn
 
 __all__ = ("Calls", "Context", "SyncContext")
@@ -67,6 +68,16 @@ class _View:
     def user(self) -> str:
         """Who owns the task, as the authenticator named them."""
         return self._turn.owner
+
+    @property
+    def principal(self) -> Principal:
+        """Who sent the message this turn answers."""
+        return self._turn.principal
+
+    @property
+    def scopes(self) -> frozenset[str]:
+        """What the sender of that message was granted."""
+        return self._turn.principal.scopes
 
     @property
     def message(self) -> Message:

@@ -21,7 +21,12 @@ from dragoman.agent.results import (
 )
 from dragoman.agent.signature import alternatives, hints_of, inspect_signature
 from dragoman.agent.threads import ThreadCalls, Threads
-from dragoman.errors import InvalidAgentResponseError, InvalidParamsError, UsageError
+from dragoman.errors import (
+    InvalidAgentResponseError,
+    InvalidParamsError,
+    PermissionDeniedError,
+    UsageError,
+)
 from dragoman.model.cards import AgentSkill
 from dragoman.service.worker import Failed, Outcome, Plan, Refused, Turn
 
@@ -74,6 +79,8 @@ class Skill:
         resumes: a turn that was cut off is run again.
         timeout: how many seconds a turn may work, if the author has said so.
         schema: the JSON Schema of the data it takes, if it takes any.
+        scopes: what a caller must have been granted to use it.
+        is_hidden: whether it is kept from the public card.
     """
 
     __slots__ = (
@@ -83,11 +90,13 @@ class Skill:
         "_signature",
         "_threads",
         "function",
+        "is_hidden",
         "on_cancel",
         "plan",
         "published",
         "resumes",
         "schema",
+        "scopes",
         "timeout",
     )
 
@@ -98,6 +107,8 @@ class Skill:
         *,
         threads: Threads,
         on_cancel: CancelHook | None,
+        scopes: frozenset[str] = frozenset(),
+        is_hidden: bool = False,
         resumes: bool = True,
         timeout: float | None = None,
     ) -> None:
@@ -109,6 +120,8 @@ class Skill:
         where = f"skill {published.id} ({getattr(function, '__qualname__', function)})"
         self.function = function
         self.on_cancel = on_cancel
+        self.scopes = scopes
+        self.is_hidden = is_hidden
         self.resumes = resumes
         self.timeout = timeout
         self._threads = threads
@@ -138,6 +151,15 @@ class Skill:
             Shape.FUNCTION: self._run_function,
             Shape.GENERATOR: self._run_generator,
         }[self._shape]
+
+    def is_open_to(self, scopes: frozenset[str]) -> bool:
+        """Tell whether a caller with these scopes may use it."""
+        return self.scopes <= scopes
+
+    def check_scopes(self, scopes: frozenset[str]) -> None:
+        """Raise PermissionDeniedError for a caller who lacks a scope; it names what is missing."""
+        if not self.is_open_to(scopes):
+            raise PermissionDeniedError.for_want_of(self.scopes - scopes)
 
     def check(self, message: Message) -> None:
         """Raise InvalidParamsError if the message does not supply the parameters."""

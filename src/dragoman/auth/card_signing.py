@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, Literal, cast
 
@@ -13,8 +14,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from dragoman.auth.card_forms import WEAK_FORMS, CardForm, Payload, payloads_of
-from dragoman.auth.card_keys import Key, NoKeyError, TrustedKeys, read_key
+from dragoman.auth.card_keys import TrustedKeys
 from dragoman.auth.jws import ALGORITHMS, BadSignatureError, is_signed_with, read_jws, sign
+from dragoman.auth.key_sets import Key, NoKeyError, read_key
 from dragoman.dialects.fields import Fields, read_json
 from dragoman.dialects.v1_0.card import encode_card
 from dragoman.errors import UsageError
@@ -117,7 +119,7 @@ class CardSigner:
         algorithm: str = "",
         jku: str = "",
     ) -> None:
-        """Take a private key, as JWK or as a file that holds it in PEM form.
+        """Take a private key, as JWK or as a file that holds it as JWK or in PEM form.
 
         Args:
             kid: the name of the key; without it, the key's own, or its thumbprint (RFC 7638).
@@ -173,22 +175,24 @@ class CardSigner:
 
 def _private_key(given: Mapping[str, object] | str | Path) -> Key:
     try:
-        return read_key(given if isinstance(given, Mapping) else _read_pem(given))
+        return read_key(given if isinstance(given, Mapping) else _read_file(given))
     except NoKeyError as error:
         raise UsageError(f"cards cannot be signed with this: {error}") from None
 
 
-def _read_pem(path: str | Path) -> Mapping[str, object]:
+def _read_file(path: str | Path) -> Mapping[str, object]:
     try:
         data = Path(path).read_bytes()
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from None
+    with suppress(msgspec.DecodeError):
+        return msgspec.json.decode(data, type=dict[str, object])
     for kind in (ECKey, RSAKey, OKPKey):
         try:
             return kind.import_key(data).as_dict(private=True)
         except (JoseError, ValueError, TypeError):
             continue
-    raise UsageError(f"{path} holds no private key in PEM form, or an encrypted one")
+    raise UsageError(f"{path} holds no private key (JWK, or PEM that is not encrypted)")
 
 
 def _algorithm_for(key: Key) -> str:

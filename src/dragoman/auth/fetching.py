@@ -6,8 +6,10 @@ Redirects are not followed: what is allowed is one address, not what it points t
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
+from functools import cache
 from typing import Final
 
 import httpx2
@@ -93,8 +95,14 @@ async def _opened(http: httpx2.AsyncClient | None) -> AsyncGenerator[httpx2.Asyn
     if http is not None:
         yield http
         return
-    async with httpx2.AsyncClient() as client:
+    async with httpx2.AsyncClient(verify=_trust()) as client:
         yield client
+
+
+@cache
+def _trust() -> ssl.SSLContext:
+    """Return whom this machine trusts, read once: that takes longer than many a call."""
+    return httpx2.create_ssl_context()
 
 
 async def _read(response: httpx2.Response, url: str) -> bytes:

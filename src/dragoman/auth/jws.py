@@ -15,7 +15,7 @@ from joserfc.errors import JoseError
 from joserfc.jws import JWSRegistry
 from msgspec import Struct
 
-from dragoman.auth.card_keys import Key
+from dragoman.auth.key_sets import Key
 from dragoman.model.cards import AgentCardSignature
 
 __all__ = ("ALGORITHMS", "BadSignatureError", "Jws", "is_signed_with", "read_jws", "sign")

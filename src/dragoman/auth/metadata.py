@@ -13,18 +13,19 @@ from dragoman.auth.fetching import get_json
 from dragoman.auth.origins import is_confidential
 from dragoman.errors import UsageError
 
-__all__ = ("Endpoints", "discover", "read_metadata")
+__all__ = ("Endpoints", "discover", "metadata_urls", "read_metadata")
 
 _OPENID: Final = "/.well-known/openid-configuration"
 _OAUTH: Final = "/.well-known/oauth-authorization-server"
 
 
 class Endpoints(Struct, frozen=True):
-    """Where tokens come from, and go; what a server does not have is empty."""
+    """Where tokens come from and go, and keys are; what a server does not have is empty."""
 
     token_url: str
     device_url: str = ""
     revocation_url: str = ""
+    keys_url: str = ""
 
 
 async def discover(http: httpx2.AsyncClient | None, issuer: str) -> Endpoints:
@@ -33,11 +34,7 @@ async def discover(http: httpx2.AsyncClient | None, issuer: str) -> Endpoints:
     Raises:
         AuthorizationServerError: it publishes none, or those of somebody else.
     """
-    parts = urlsplit(issuer)
-    path = parts.path.rstrip("/")
-    # OpenID Connect appends its well-known path. RFC 8414, 3.1, puts it before the issuer's own.
-    openid = urlunsplit((parts.scheme, parts.netloc, path + _OPENID, "", ""))
-    oauth = urlunsplit((parts.scheme, parts.netloc, _OAUTH + path, "", ""))
+    openid, oauth = metadata_urls(issuer)
     try:
         return await read_metadata(http, openid, issuer=issuer)
     except AuthorizationServerError as first:
@@ -46,6 +43,17 @@ async def discover(http: httpx2.AsyncClient | None, issuer: str) -> Endpoints:
         except AuthorizationServerError as second:
             finding = f"has no metadata: {first}; {second}"
             raise AuthorizationServerError(issuer, finding) from None
+
+
+def metadata_urls(issuer: str) -> tuple[str, str]:
+    """Return where an issuer has its metadata: by OpenID Connect, and by RFC 8414."""
+    parts = urlsplit(issuer)
+    path = parts.path.rstrip("/")
+    # OpenID Connect appends its well-known path. RFC 8414, 3.1, puts it before the issuer's own.
+    return (
+        urlunsplit((parts.scheme, parts.netloc, path + _OPENID, "", "")),
+        urlunsplit((parts.scheme, parts.netloc, _OAUTH + path, "", "")),
+    )
 
 
 async def read_metadata(
@@ -72,6 +80,7 @@ async def read_metadata(
         token_url,
         _endpoint(answer.body, "device_authorization_endpoint", url),
         _endpoint(answer.body, "revocation_endpoint", url),
+        _endpoint(answer.body, "jwks_uri", url),
     )
 
 

@@ -1,7 +1,7 @@
-"""OAuth 2.0: what is said to an authorization server to get a token, and what it answers.
+"""OAuth 2.0: what is said to an authorization server about tokens, and what it answers.
 
-Client credentials (RFC 6749, 4.4), device authorization (RFC 8628), refreshing (RFC 6749, 6) and
-revoking (RFC 7009).
+Client credentials (RFC 6749, 4.4), device authorization (RFC 8628), refreshing (RFC 6749, 6),
+revoking (RFC 7009) and introspection (RFC 7662).
 Who asks, and when, is decided in ``dragoman.auth.grants``.
 """
 
@@ -76,6 +76,7 @@ class AuthorizationServer(Struct, frozen=True, kw_only=True):
     token_url: str
     device_url: str = ""
     revocation_url: str = ""
+    introspection_url: str = ""
     client_id: str
     client_secret: str = ""
     client_auth: ClientAuth = "basic"
@@ -149,6 +150,14 @@ class AuthorizationServer(Struct, frozen=True, kw_only=True):
             if secret:
                 form = {"token": secret, "token_type_hint": kind}
                 await self._post(self.revocation_url, form)
+
+    async def introspect(self, token: str) -> dict[str, object]:
+        """Ask what a token that somebody has shown is worth (RFC 7662, 2).
+
+        The server must have an ``introspection_url``.
+        """
+        form = {"token": token, "token_type_hint": "access_token"}
+        return await self._post(self.introspection_url, form)
 
     async def _token(self, form: Mapping[str, str]) -> Token:
         now_ms = self.clock.now_ms()

@@ -78,6 +78,7 @@ GROUPS: Final = {
     "catalog": "look at catalogs of agents",
     "config": "look at the settings",
     "db": "look after the store of a server",
+    "keys": "look after the keys of an agent and of its callers",
     "transport": "look at the bindings",
 }
 
@@ -108,6 +109,11 @@ COMMANDS: Final = (
     Command("db upgrade", "dragoman.cli.db:UPGRADE", "bring a store up to date"),
     Command("db vacuum", "dragoman.cli.db:VACUUM", "give back the room of removed tasks"),
     Command("conformance", "dragoman.cli.conformance:CONFORMANCE", "check a live agent"),
+    Command("keys create", "dragoman.cli.keys:CREATE", "make a key for a caller"),
+    Command("keys list", "dragoman.cli.keys:LIST", "list the keys of callers"),
+    Command("keys revoke", "dragoman.cli.keys:REVOKE", "make a key worth nothing"),
+    Command("keys create-card-key", "dragoman.cli.keys_sign:CREATE_CARD_KEY", "make a signing key"),
+    Command("keys sign-card", "dragoman.cli.keys_sign:SIGN_CARD", "sign a card that is a file"),
     Command("transport list", "dragoman.cli.transports:LIST", "list the bindings to choose from"),
     Command("skill", "dragoman.cli.skill:SKILL", "print or install the skill for other agents"),
     Command("completion", "dragoman.cli.completion:COMPLETION", "print a script for your shell"),

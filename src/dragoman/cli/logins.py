@@ -20,14 +20,10 @@ import msgspec
 from msgspec import Struct
 
 from dragoman.auth.oauth2 import ClientAuth
+from dragoman.auth.private_files import replace_private, try_lock
 from dragoman.auth.tokens import Token
 from dragoman.cli.surroundings import LOGINS
 from dragoman.errors import UsageError
-
-if sys.platform == "win32":
-    import msvcrt
-else:
-    import fcntl
 
 __all__ = ("FLOWS", "Flow", "Login", "LoginFile", "LoginKey")
 
@@ -145,7 +141,7 @@ class LoginFile:
         except OSError as problem:
             raise UsageError(f"cannot write to {self._folder}: {problem.strerror}") from None
         try:
-            while not _try_lock(lock):  # noqa: ASYNC110 - other processes set no event
+            while not try_lock(lock):  # noqa: ASYNC110 - other processes set no event
                 await asyncio.sleep(_PAUSE_SECONDS)
             yield
         finally:
@@ -167,14 +163,7 @@ class LoginFile:
 
     def _write(self, logins: tuple[Login, ...]) -> None:
         content = msgspec.json.format(msgspec.json.encode(_Document(logins)), indent=2)
-        fresh = self.path.with_suffix(".new")
-        # Whoever was killed here has left one behind; nobody else has the lock.
-        fresh.unlink(missing_ok=True)
-        with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        fresh.replace(self.path)
+        replace_private(self.path, content)
 
 
 def _check_private(path: Path, mode: str) -> None:
@@ -188,14 +177,3 @@ def _check_private(path: Path, mode: str) -> None:
             f"{path} holds tokens and is open to other users: make it yours alone with "
             f"chmod {mode} {path}, and sign in again if others may have read it"
         )
-
-
-def _try_lock(file: int) -> bool:
-    try:
-        if sys.platform == "win32":
-            msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
-        else:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except (BlockingIOError, PermissionError):
-        return False
-    return True

@@ -100,6 +100,22 @@ def _declare(parser: Parser) -> None:
         help="serve callers from other machines although nobody authenticates them",
     )
     parser.add_argument(
+        "--api-keys",
+        metavar="FILE",
+        help="serve callers who show one of these keys (see 'dragoman keys')",
+    )
+    parser.add_argument(
+        "--rate-limit",
+        metavar="RATE",
+        help="how often one caller may ask, such as 600/min (default: as often as it likes)",
+    )
+    parser.add_argument(
+        "--card-key",
+        metavar="FILE",
+        action="append",
+        help="sign the card with this private key; a further one is only published",
+    )
+    parser.add_argument(
         "--strict-versions",
         action="store_true",
         help="read every version by the letter, without allowance for the habits of clients",
@@ -259,7 +275,7 @@ async def _serve(
     _calm_the_collector()
     config = uvicorn.Config(
         app if served.around is None else served.around(app),
-        http=speaking_both(app.grpc),
+        http=speaking_both(app.grpc, app.connection_limits),
         loop="none",
         ws="none",
         lifespan="on",

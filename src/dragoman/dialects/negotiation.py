@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from dragoman.errors import VersionNotSupportedError
 
-__all__ = ("OLD", "SERVED", "V0_1", "V1_0", "Version", "check_version", "parse_version")
+__all__ = ("OLD", "SERVED", "V0_1", "V0_3", "V1_0", "Version", "check_version", "parse_version")
 
 
 class Version(NamedTuple):
@@ -29,9 +29,9 @@ class Version(NamedTuple):
 
 V1_0: Final = Version(1, 0)
 V0_1: Final = Version(0, 1)
-_V0_3: Final = Version(0, 3)
+V0_3: Final = Version(0, 3)
 
-SERVED: Final = (V1_0, _V0_3, Version(0, 2), V0_1)
+SERVED: Final = (V1_0, V0_3, Version(0, 2), V0_1)
 """The versions with a dialect, newest first."""
 
 OLD: Final = SERVED[1:]
@@ -68,10 +68,10 @@ def check_version(requested: str | None, *, is_old: bool, is_strict: bool) -> Ve
     stated = parse_version(requested) if requested else None
     if is_strict:
         # R-3.6.2-3: an empty or absent version means 0.3, to the letter.
-        meant = stated if requested else _V0_3
+        meant = stated if requested else V0_3
         served = OLD if is_old else _NEW
         if meant not in served:
-            raise _refusal(requested or str(_V0_3), stated, served)
+            raise _refusal(requested or str(V0_3), stated, served)
     elif stated is not None and stated not in SERVED:
         raise _refusal(requested or "", stated, SERVED)
     return stated

@@ -14,6 +14,7 @@ from typing import Final, TypeAlias
 
 import httpx2
 
+from dragoman.auth.issuer_keys import IssuerKeys
 from dragoman.auth.jws import ALGORITHMS
 from dragoman.clock import Clock, SystemClock
 from dragoman.errors import (
@@ -34,7 +35,6 @@ from dragoman.push.inbox import Inbox
 from dragoman.push.jwt_signing import OWN_CLAIMS, Claims, JwtRules
 from dragoman.push.notification import Notification, read_notification
 from dragoman.push.seen import Seen, Verdict
-from dragoman.push.sender_keys import SenderKeys
 from dragoman.push.verification import Proof, Verifier
 
 __all__ = ("Receiver",)
@@ -121,7 +121,9 @@ class Receiver:
             tokens=_several("token", token),
             authentication=authentication,
             secrets=tuple(map(read_secret, _several("hmac_secret", hmac_secret))),
-            keys=SenderKeys(keys=keys, url=jwks, http=http, clock=clock) if has_jwts else None,
+            keys=IssuerKeys(keys=keys, url=jwks, whose="the sender", http=http, clock=clock)
+            if has_jwts
+            else None,
             rules=JwtRules(
                 audience=url, algorithms=frozenset(algorithms), required=required_claims
             ),

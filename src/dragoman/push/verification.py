@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
+from dragoman.auth.issuer_keys import IssuerKeys
 from dragoman.clock import Clock
 from dragoman.errors import UnauthenticatedError
 from dragoman.model.push import AuthenticationInfo
@@ -28,7 +29,6 @@ from dragoman.push.jwt_signing import (
     signed_body,
     verified_claims,
 )
-from dragoman.push.sender_keys import SenderKeys
 
 __all__ = ("Proof", "Verifier")
 
@@ -62,7 +62,7 @@ class Verifier:
         tokens: tuple[str, ...],
         authentication: AuthenticationInfo | None,
         secrets: tuple[bytes, ...],
-        keys: SenderKeys | None,
+        keys: IssuerKeys | None,
         rules: JwtRules,
         clock: Clock,
     ) -> None:

@@ -3,13 +3,63 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from typing import Protocol
 from urllib.parse import urlsplit
 
-__all__ = ("base_url", "grpc_address")
+__all__ = ("Addressed", "Addressing", "base_url", "grpc_address")
 
 _HOST = re.compile(r"[A-Za-z0-9._~\-]+(:\d{1,5})?|\[[0-9A-Fa-f:.]+\](:\d{1,5})?", re.ASCII)
 _PATH = re.compile(r"(/[A-Za-z0-9._~%\-]+)*", re.ASCII)
+
+
+class Addressed(Protocol):
+    """A request, as far as it tells where it was sent to."""
+
+    @property
+    def headers(self) -> Mapping[bytes, str]:
+        """Its headers."""
+        ...
+
+    @property
+    def scheme(self) -> str:
+        """The scheme of the connection."""
+        ...
+
+    @property
+    def server(self) -> tuple[str, int | None] | None:
+        """The address that was connected to."""
+        ...
+
+    @property
+    def root_path(self) -> str:
+        """Where the application is mounted."""
+        ...
+
+    @property
+    def peer(self) -> str | None:
+        """The address of the other end of the connection."""
+        ...
+
+
+class Addressing:
+    """Works out under which address callers know this server."""
+
+    def __init__(self, public_url: str | None, trusted_proxies: Iterable[str]) -> None:
+        self._public_url = public_url
+        self._trusted_proxies = frozenset(trusted_proxies)
+
+    def base_of(self, request: Addressed) -> str:
+        """Return the URL of this application as the caller knows it; see ``base_url``."""
+        return base_url(
+            request.headers,
+            scheme=request.scheme,
+            server=request.server,
+            root_path=request.root_path,
+            peer=request.peer,
+            trusted_proxies=self._trusted_proxies,
+            public_url=self._public_url,
+        )
 
 
 def base_url(

@@ -5,24 +5,43 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Coroutine, Mapping
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
-from dragoman.clock import Clock
-from dragoman.errors import MethodNotAllowedError
+from dragoman.auth.api_key import ApiKeys
+from dragoman.auth.combining import Combination
+from dragoman.clock import Clock, SystemClock
+from dragoman.errors import MethodNotAllowedError, UsageError
+from dragoman.server.access import Access
+from dragoman.server.addresses import Addressing
 from dragoman.server.card import CardDesk, Describes, capabilities_of
 from dragoman.server.config import Settings, load_settings
+from dragoman.server.contents import ContentLimits
+from dragoman.server.cors import Cors
 from dragoman.server.dispatch import Dispatcher
 from dragoman.server.door import Door
 from dragoman.server.exchange import ASGIApp, DisconnectedError, Exchange, Receive, Scope, Send
+from dragoman.server.extended_card import ExtendedCards
 from dragoman.server.gate import Gate
 from dragoman.server.grpc_server import GrpcServer, Services
 from dragoman.server.http2_limits import Http2Limits
 from dragoman.server.http_calls import OLD_PREFIX, HttpCalls
-from dragoman.server.http_card import CARD_PATHS, OLD_EXTENDED_CARD_PATHS, HttpCard, refuse
+from dragoman.server.http_card import (
+    CARD_PATHS,
+    JWKS_PATH,
+    OLD_EXTENDED_CARD_PATHS,
+    HttpCard,
+    refuse,
+)
+from dragoman.server.limits import ConnectionLimits, limits_of
 from dragoman.server.media import JSON
+from dragoman.server.rate_limit import RateSettings
 from dragoman.server.runtime import Runtime
+from dragoman.server.turnstile import Turnstile
 from dragoman.service.worker import Worker
 from dragoman.stores.base import TaskStore
+
+if TYPE_CHECKING:
+    from dragoman.server.card_signing import CardSigning
 
 __all__ = ("ASGIApp", "App", "PublishedWorker", "build_app")
 
@@ -67,6 +86,40 @@ def build_app(
     return App(agent, settings, store=store, clock=clock)
 
 
+def authentication_of(agent: Describes, api_keys: str | None = None) -> Combination | None:
+    """Return what tells who calls an agent, None if nothing does.
+
+    Args:
+        api_keys: a file of keys, any of which will do beside what the agent itself asks for.
+
+    Raises:
+        UsageError: a skill needs scopes that nobody could ever have, or the file cannot be read.
+    """
+    alternatives = (*agent.auth, ApiKeys(api_keys)) if api_keys else agent.auth
+    if alternatives:
+        return Combination(alternatives)
+    for skill_id in agent.skill_scopes:
+        raise UsageError(
+            f"skill {skill_id} needs scopes, and agent {agent.name!r} has no authenticator to "
+            "grant any; give it auth=[...] or a file of api_keys"
+        )
+    return None
+
+
+def signing_of(settings: Settings) -> CardSigning | None:
+    """Return what signs the card, None if nothing does.
+
+    Raises:
+        UsageError: a key cannot be used, or the address is missing that a signed card names.
+    """
+    if not settings.card_key:
+        return None
+    # Cryptography takes its time.
+    from dragoman.server.card_signing import CardSigning  # noqa: PLC0415 - see above
+
+    return CardSigning(settings.card_key, settings.public_url)
+
+
 class App:
     """One agent as an ASGI application."""
 
@@ -78,21 +131,64 @@ class App:
         store: TaskStore | None = None,
         clock: Clock | None = None,
     ) -> None:
-        self.runtime: Final = Runtime(agent, settings, clock=clock, store=store)
+        clock = clock or SystemClock()
+        authentication = authentication_of(agent, settings.api_keys)
+        access = Access(agent.authorize)
+        self.connection_limits: Final = limits_of(settings, ConnectionLimits)
+        self._cors = Cors(settings.cors_origins) if settings.cors_origins else None
+        if self._cors is not None and self._cors.allows_any and authentication is not None:
+            raise UsageError(
+                "cors_origins: browsers show some credentials for any page that asks them to, so "
+                "an agent with authenticators has to name the pages instead of *"
+            )
+        turnstile = Turnstile(
+            limits_of(settings, RateSettings),
+            clock,
+            max_streams=settings.max_streams_per_owner,
+            trusted_proxies=settings.trusted_proxies,
+        )
+        signing = signing_of(settings)
+        self._cards = CardDesk(agent, clock.now_ms(), authentication, signing)
+        self._cards.check_size(settings.max_card_bytes)
+        self.runtime: Final = Runtime(
+            agent,
+            settings,
+            clock=clock,
+            store=store,
+            access=access,
+            # R-13.3-1: it is for callers who are known.
+            extended_card=ExtendedCards(agent, self._cards, access).make
+            if authentication
+            else None,
+            on_stop=authentication.flush if authentication else None,
+        )
+        if authentication and settings.allow_anonymous:
+            _logger.warning("allow_anonymous has no effect: this agent has authenticators")
         door = Door(
+            authentication=authentication,
             allow_anonymous=settings.allow_anonymous,
             max_body_bytes=settings.max_body_bytes,
             max_depth=settings.max_depth,
             public_url=settings.public_url,
+            allows_origin=self._cors.allows if self._cors is not None else lambda _: False,
+            counter=turnstile,
         )
         gate = Gate(
             tenants=agent.tenants,
             capabilities=capabilities_of(agent),
             input_modes=(*agent.input_modes, *(m for s in agent.skills for m in s.input_modes)),
+            hidden_input_modes=(m for s in agent.hidden_skills for m in s.input_modes),
             max_parts=settings.max_parts,
             max_id_length=settings.max_id_length,
+            contents=limits_of(settings, ContentLimits),
         )
-        dispatcher = Dispatcher(self.runtime, gate, is_strict=settings.strict_versions)
+        dispatcher = Dispatcher(
+            self.runtime,
+            gate,
+            is_strict=settings.strict_versions,
+            addressing=Addressing(settings.public_url, settings.trusted_proxies),
+            turnstile=turnstile,
+        )
         self._calls = HttpCalls(
             dispatcher,
             door,
@@ -100,17 +196,13 @@ class App:
             stall_seconds=settings.stall_seconds,
             force_json=settings.force_json,
         )
-        self._cards = CardDesk(agent, self.runtime.clock.now_ms())
         self._card = HttpCard(self._cards, dispatcher, door, settings)
+        self._key_set = signing.key_set if signing is not None else None
         self.grpc: Final = GrpcServer(
             dispatcher,
-            Http2Limits(
-                max_body_bytes=settings.max_body_bytes,
-                heartbeat_seconds=settings.heartbeat_seconds,
-                stall_seconds=settings.stall_seconds,
-            ),
+            limits_of(settings, Http2Limits),
             services=_grpc_services,
-            admit=door.admit,
+            enter=door.enter,
             is_ready=lambda: self.runtime.is_ready,
         )
 
@@ -126,7 +218,8 @@ class App:
         if scope["type"] == "http":
             exchange = Exchange(scope, receive, send)
             try:
-                await self._serve(exchange)
+                if self._cors is None or not await self._cors.meet(exchange):
+                    await self._serve(exchange)
             except DisconnectedError:
                 _logger.debug("%s left before its request was read", exchange.peer)
         elif scope["type"] == "lifespan":
@@ -155,6 +248,8 @@ class App:
             return self._calls.jsonrpc(exchange)
         if path in CARD_PATHS:
             return self._card.card(exchange)
+        if path == JWKS_PATH and self._key_set is not None:
+            return self._card.keys(exchange, self._key_set)
         if path in HEALTH_PATHS:
             return self._health(exchange)
         if path == OLD_PREFIX or path.startswith(f"{OLD_PREFIX}/"):

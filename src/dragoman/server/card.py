@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from email.utils import formatdate, parsedate_to_datetime
 from functools import lru_cache, reduce
-from typing import Final, Protocol, cast
+from typing import TYPE_CHECKING, Final, Protocol, cast
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
-from dragoman.dialects.negotiation import OLD, V0_1, V1_0, Version
+from dragoman.auth.combining import Alternative, Combination
+from dragoman.dialects.negotiation import OLD, SERVED, V0_1, V0_3, V1_0, Version
 from dragoman.dialects.v0_1.card import encode_card as encode_card_0_1
 from dragoman.dialects.v0_3.card import encode_card as encode_card_0_3
 from dragoman.dialects.v1_0.card import encode_card as encode_card_1_0
@@ -25,7 +27,12 @@ from dragoman.model.cards import (
     AgentProvider,
     AgentSkill,
 )
+from dragoman.model.security import SecurityRequirement, StringList
+from dragoman.server.access import Policy
 from dragoman.server.addresses import grpc_address
+
+if TYPE_CHECKING:
+    from dragoman.server.card_signing import CardSigning
 
 __all__ = ("CardDesk", "CardFile", "Describes", "capabilities_of", "is_fresh")
 
@@ -90,8 +97,28 @@ class Describes(Protocol):
         ...
 
     @property
+    def auth(self) -> tuple[Alternative, ...]:
+        """The ways for callers to show who they are; none if it does not ask."""
+        ...
+
+    @property
+    def authorize(self) -> Policy | None:
+        """What decides about the wishes of callers, if anything."""
+        ...
+
+    @property
     def skills(self) -> tuple[AgentSkill, ...]:
         """What it can do, the default first."""
+        ...
+
+    @property
+    def hidden_skills(self) -> tuple[AgentSkill, ...]:
+        """What it can do beside that, for those who may know of it."""
+        ...
+
+    @property
+    def skill_scopes(self) -> Mapping[str, frozenset[str]]:
+        """The scopes that skills need; those that need none may be left out."""
         ...
 
     @property
@@ -118,15 +145,25 @@ class CardFile(Struct, frozen=True, gc=False):
     last_modified: str
 
 
-def capabilities_of(agent: Describes) -> AgentCapabilities:
-    """Return what the card declares, which is what the gate enforces."""
+def capabilities_of(
+    agent: Describes, skills: Sequence[AgentSkill] | None = None
+) -> AgentCapabilities:
+    """Return what the card declares, which is what the gate enforces.
+
+    Args:
+        skills: those that the card lists; the public ones unless given.
+    """
     extensions = agent.extensions
-    if agent.schemas:
+    listed = agent.skills if skills is None else skills
+    schemas: JsonObject = {
+        s.id: {"input": agent.schemas[s.id]} for s in listed if s.id in agent.schemas
+    }
+    if schemas:
         extensions += (
             AgentExtension(
                 uri=SKILL_SCHEMA_EXTENSION,
                 description="The JSON Schema of the data each skill takes.",
-                params={skill: {"input": schema} for skill, schema in agent.schemas.items()},
+                params=schemas,
             ),
         )
     for extension in extensions:
@@ -143,18 +180,33 @@ def capabilities_of(agent: Describes) -> AgentCapabilities:
 class CardDesk:
     """Hands out the card."""
 
-    def __init__(self, agent: Describes, started_ms: int) -> None:
+    def __init__(
+        self,
+        agent: Describes,
+        started_ms: int,
+        authentication: Combination | None = None,
+        signing: CardSigning | None = None,
+    ) -> None:
         """Check what will be published. Without ``grpc_port`` gRPC is not offered.
+
+        Args:
+            authentication: what callers must show; it is what the door enforces.
+            signing: signs what is handed out.
 
         Raises:
             UsageError: the agent lacks something a card must have (Q-20).
         """
+        if not agent.skills and agent.hidden_skills:
+            raise UsageError(f"agent {agent.name!r} hides all its skills; a card must show one")
         if not agent.skills:
             raise UsageError(
                 f"agent {agent.name!r} has no skills; mark a function with @agent.skill"
             )
+        capabilities_of(agent)
         self._agent = agent
-        self._capabilities = capabilities_of(agent)
+        self._signing = signing
+        self._schemes = authentication.schemes if authentication else {}
+        self._requirements = authentication.requirements if authentication else ()
         self._last_modified = formatdate(started_ms / 1000, usegmt=True)
         self._file = lru_cache(maxsize=_BASES)(self._make)
         self._grpc_port: int | None = None
@@ -164,24 +216,55 @@ class CardDesk:
         self._grpc_port = port
         self._file.cache_clear()
 
-    def card(self, base_url: str) -> AgentCard:
-        """Return the card of the agent as reached under ``base_url``."""
+    def card(
+        self,
+        base_url: str,
+        *,
+        skills: Sequence[AgentSkill] | None = None,
+        tenants: Sequence[str] | None = None,
+    ) -> AgentCard:
+        """Return the card of the agent as reached under ``base_url``.
+
+        Args:
+            skills: those to list; the public ones unless given.
+            tenants: those to list, "" for the default one; all unless given.
+        """
         agent = self._agent
+        listed = agent.skills if skills is None else skills
+        served = ("", *agent.tenants) if tenants is None else tenants
         return AgentCard(
             name=agent.name,
             description=agent.description or agent.name,
-            supported_interfaces=self._interfaces(base_url.rstrip("/")),
+            supported_interfaces=self._interfaces(base_url.rstrip("/"), served),
             provider=agent.provider,
             version=agent.version,
             documentation_url=agent.documentation_url,
-            capabilities=self._capabilities,
+            capabilities=capabilities_of(agent, listed),
+            security_schemes=self._schemes,
+            security_requirements=self._requirements,
             default_input_modes=agent.input_modes,
             default_output_modes=agent.output_modes,
-            skills=agent.skills,
+            skills=tuple(self._with_scopes(skill) for skill in listed),
             icon_url=agent.icon_url,
         )
 
-    def _interfaces(self, base: str) -> tuple[AgentInterface, ...]:
+    def _with_scopes(self, skill: AgentSkill) -> AgentSkill:
+        """Say what a skill needs: as the whole agent, and the scopes with it."""
+        needed = self._agent.skill_scopes.get(skill.id)
+        if not needed:
+            return skill
+        requirements = tuple(
+            SecurityRequirement(
+                schemes={
+                    name: StringList(list=tuple(sorted({*scopes.list, *needed})))
+                    for name, scopes in requirement.schemes.items()
+                }
+            )
+            for requirement in self._requirements
+        )
+        return replace(skill, security_requirements=requirements)
+
+    def _interfaces(self, base: str, tenants: Sequence[str]) -> tuple[AgentInterface, ...]:
         urls = {"JSONRPC": f"{base}/", "HTTP+JSON": base}
         if self._grpc_port is not None:
             urls["GRPC"] = grpc_address(base, self._grpc_port)
@@ -191,17 +274,47 @@ class CardDesk:
             )
             for version, bindings in _INTERFACES
             # 0.x reference, 5.2: readers of the older versions know no tenants.
-            for tenant in (("", *self._agent.tenants) if version == "1.0" else ("",))
+            for tenant in tenants
+            if not tenant or version == "1.0"
             for binding in bindings
             if binding in urls
         )
 
-    def file(self, base_url: str, version: Version | None = None) -> CardFile:
-        """Return the card as bytes: as a version has it, or one that readers of all can read."""
-        return self._file(base_url, version)
+    def file(
+        self, base_url: str, version: Version | None = None, *, is_old_place: bool = False
+    ) -> CardFile:
+        """Return the card as bytes: as a version has it, or one that readers of all can read.
 
-    def _make(self, base_url: str, version: Version | None) -> CardFile:
-        body = _encode(self.card(base_url), version)
+        Args:
+            is_old_place: it is asked for where 0.1 and 0.2 look. That makes a difference if the
+                card is signed, and no version is named.
+        """
+        # Callers choose the version: one that nobody knows is none, and takes no room in memory.
+        known = version if version in SERVED else None
+        return self._file(base_url, known, is_old_place and self._signing is not None)
+
+    def check_size(self, limit: int) -> None:
+        """Raise UsageError for a card that is larger than clients read."""
+        size = len(self.file("http://localhost").body)
+        if size > limit:
+            raise UsageError(
+                f"the card of agent {self._agent.name!r} has {size} bytes; "
+                f"max_card_bytes is {limit}"
+            )
+
+    def _make(self, base_url: str, version: Version | None, is_old_place: bool) -> CardFile:  # noqa: FBT001 - a key of the cache
+        card, signing = self.card(base_url), self._signing
+        if signing is None:
+            body = _encode(card, version)
+        elif version == V1_0 or (version is None and not is_old_place):
+            # A signature covers one form of the card and no other (0.x reference, 5.2), so each
+            # form is a document of its own.
+            body = signing.signed(encode_card_1_0(card))
+        elif version == V0_3:
+            body = signing.signed(encode_card_0_3(card))
+        else:
+            # 0.1 and 0.2 know no signatures.
+            body = _encode_old(card) if version is None else _encode(card, version)
         # R-8.6.1-2: an ETag from a hash of the content.
         etag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
         return CardFile(body, etag, self._last_modified)
@@ -223,10 +336,15 @@ def _encode(card: AgentCard, version: Version | None) -> bytes:
         return encode_card_0_1(card)
     if version in OLD:
         return encode_card_0_3(card)
-    # A signature covers one form of the card and no other.
-    if card.signatures:
-        return encode_card_1_0(card)
-    forms = (encode_card_1_0(card), encode_card_0_3(card), encode_card_0_1(card))
+    return _merged(encode_card_1_0(card), encode_card_0_3(card), encode_card_0_1(card))
+
+
+def _encode_old(card: AgentCard) -> bytes:
+    """Write a card for readers of 0.1 and 0.2, which have one place to look for it."""
+    return _merged(encode_card_0_3(card), encode_card_0_1(card))
+
+
+def _merged(*forms: bytes) -> bytes:
     merged: object = reduce(_merge, (msgspec.json.decode(form) for form in forms))
     return msgspec.json.encode(merged)
 

@@ -35,6 +35,9 @@ _ELSEWHERE: Final = frozenset(
     }
 )
 
+_LISTS: Final = frozenset({"card_key", "cors_origins", "trusted_proxies"})
+_TABLES: Final = frozenset({"rate_limit_per_operation", "rate_limit_weights"})
+
 Positive = Annotated[int, Meta(ge=1)]
 Seconds = Annotated[float, Meta(ge=0)]
 Days = Annotated[float, Meta(ge=0, le=36500)]
@@ -48,6 +51,8 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             ``memory:``.
         public_url: the address callers use, written into the card; else worked out per request.
         allow_anonymous: serve callers from other machines although nobody authenticates them.
+        api_keys: a file of keys that ``dragoman keys`` keeps; callers must show one of them, or
+            what the agent itself asks for.
         trusted_proxies: peers whose ``Forwarded`` and ``X-Forwarded-*`` headers are believed.
         strict_versions: read each version by the letter: a request without A2A-Version means 0.3,
             and members that clients leave out or spell in their own way are refused.
@@ -56,6 +61,36 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         max_depth: how deep JSON may be nested; the decoder itself gives up near 1000.
         max_parts: parts in one message.
         max_id_length: characters in a messageId, contextId or taskId.
+        max_text_length: characters in the text or the URL of one part; the longest novels have
+            three million.
+        max_part_bytes: bytes in the file of one part, or in its data as JSON. 12 MiB are 16 MiB in
+            base64, so the same files get through on every binding.
+        max_metadata_bytes: bytes of JSON in the metadata of a request, of a message or of a part.
+        max_headers: headers of one request; as in Apache.
+        max_header_bytes: bytes in all of them and in the URL; tokens and cookies rarely have 8 KiB.
+        max_card_bytes: an agent whose card is larger is not started; clients read no more than
+            1 MiB.
+        head_seconds: how long the head of a request may take to arrive.
+        body_seconds: how long the body may take; 16 MiB in 5 minutes is half a megabit a second.
+        keep_alive_seconds: how long a connection may idle between two requests.
+        rate_limit: how often one caller may ask, such as ``600/min``; operations count by their
+            weight. Callers that nobody authenticates are told by their address. None by default:
+            what is too often only you can know.
+        rate_limit_per_address: how often requests may come from one address, whatever they are;
+            counted before anything else is looked at. None by default: many callers may share one.
+        rate_limit_per_tenant: how often all callers of one tenant together may ask.
+        rate_limit_per_operation: how often one caller may ask for an operation, by its name.
+        rate_limit_weights: what an operation costs, by its name; sends 10, ``ListTasks`` and
+            ``SubscribeToTask`` 5, all others 1 unless given.
+        rate_limit_refusals: how often credentials from one address may be wrong before no more
+            are looked at; no honest caller gets near it.
+        max_streams_per_owner: streams that one caller may have open at once.
+        max_turns_per_owner: turns of one known caller that may run or wait at once: one caller
+            alone cannot fill the line for all.
+        cors_origins: web pages that may call, by their origin; ``*`` for all of them, without
+            credentials.
+        card_key: files with the private keys that sign the card; the first signs, all are
+            published. Needs ``public_url``.
         max_running_turns: turns at work at once; waiting for input does not count.
         max_waiting_turns: turns that may wait for a slot; above that the answer is "busy".
         turn_timeout_seconds: how long a turn may work before its task fails; what it waits for its
@@ -80,6 +115,7 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     store: str = "sqlite:///dragoman.db"
     public_url: str | None = None
     allow_anonymous: bool = False
+    api_keys: str | None = None
     trusted_proxies: tuple[str, ...] = ("127.0.0.1", "::1")
     strict_versions: bool = False
     force_json: bool = False
@@ -87,6 +123,25 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     max_depth: Annotated[int, Meta(ge=1, le=500)] = 200
     max_parts: Positive = 1000
     max_id_length: Positive = 512
+    max_text_length: Positive = 4_000_000
+    max_part_bytes: Positive = 12 * 1024 * 1024
+    max_metadata_bytes: Positive = 256 * 1024
+    max_headers: Positive = 100
+    max_header_bytes: Positive = 32 * 1024
+    max_card_bytes: Positive = 1024 * 1024
+    head_seconds: Annotated[float, Meta(gt=0)] = 30.0
+    body_seconds: Annotated[float, Meta(gt=0)] = 300.0
+    keep_alive_seconds: Annotated[float, Meta(gt=0)] = 5.0
+    rate_limit: str = ""
+    rate_limit_per_address: str = ""
+    rate_limit_per_tenant: str = ""
+    rate_limit_per_operation: dict[str, str] = {}
+    rate_limit_weights: dict[str, Annotated[int, Meta(ge=0)]] = {}
+    rate_limit_refusals: str = "60/min"
+    max_streams_per_owner: Positive = 1000
+    max_turns_per_owner: Positive = 5000
+    cors_origins: tuple[str, ...] = ()
+    card_key: tuple[str, ...] = ()
     max_running_turns: Positive = 1000
     max_waiting_turns: Annotated[int, Meta(ge=0)] = 10_000
     turn_timeout_seconds: Seconds = 0.0
@@ -143,8 +198,18 @@ def _from_environment(environ: Mapping[str, str]) -> Iterator[tuple[str, object,
     for variable, text in environ.items():
         if variable.startswith(_PREFIX) and variable not in _ELSEWHERE:
             name = variable.removeprefix(_PREFIX).lower()
-            is_list = name == "trusted_proxies"
-            yield name, [part.strip() for part in text.split(",")] if is_list else text, variable
+            yield name, _split(name, text), variable
+
+
+def _split(name: str, text: str) -> object:
+    """Read what stands in the environment for a list (``a,b``) or a table (``a=1,b=2``)."""
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    if name in _LISTS:
+        return parts
+    if name in _TABLES:
+        pairs = (part.partition("=") for part in parts)
+        return {key.strip(): value.strip() for key, _, value in pairs}
+    return text
 
 
 def read_config_file(path: Path) -> dict[str, object]:

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Final, cast
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from dragoman.bindings import rest
 from dragoman.bindings.grpc.base import GrpcDialect
@@ -19,11 +20,16 @@ from dragoman.dialects.negotiation import check_version
 from dragoman.dialects.v0_3_proto.codec import V0_3_PROTO_DIALECT, V0_3Proto
 from dragoman.errors import A2AError, InternalError, StoreError, UnavailableError
 from dragoman.model.operations import STREAMING, Operation, Request
-from dragoman.server import languages
+from dragoman.server import audit, languages
+from dragoman.server.addresses import Addressing
+from dragoman.server.door import Visitor
 from dragoman.server.exchange import Exchange, Header
 from dragoman.server.gate import Gate
 from dragoman.server.local import LocalService
+from dragoman.server.rate_limit import RateSettings
 from dragoman.server.runtime import Runtime
+from dragoman.server.turnstile import Turnstile
+from dragoman.service.principal import Principal
 from dragoman.service.service import Call, EventStream
 
 __all__ = ("Answer", "Dispatcher")
@@ -34,7 +40,12 @@ _SENDS: Final = frozenset({Operation.SEND_MESSAGE, Operation.SEND_STREAMING_MESS
 
 _VERSION: Final = (b"a2a-version", "A2A-Version")
 
+_PRIVATE: Final = ((b"cache-control", b"private, no-cache"),)
+"""R-13.3-4: the extended card is one caller's, for as long as that caller may use what it shows."""
+
 _MAX_CURSOR_DIGITS: Final = 18
+
+_UNADDRESSED: Final = Addressing(None, ())
 
 
 class Answer(Struct, frozen=True):
@@ -49,9 +60,19 @@ class Answer(Struct, frozen=True):
 class Dispatcher:
     """Performs operations for the bindings."""
 
-    def __init__(self, runtime: Runtime, gate: Gate, *, is_strict: bool) -> None:
+    def __init__(
+        self,
+        runtime: Runtime,
+        gate: Gate,
+        *,
+        is_strict: bool,
+        addressing: Addressing = _UNADDRESSED,
+        turnstile: Turnstile | None = None,
+    ) -> None:
         self._runtime = runtime
         self._gate = gate
+        self._addressing = addressing
+        self._turnstile = turnstile or Turnstile(RateSettings(), runtime.clock)
         self._is_strict = is_strict
 
     def voice_of(self, exchange: Exchange, method: str) -> RpcDialect:
@@ -70,14 +91,15 @@ class Dispatcher:
         if operation is Operation.GET_TASK and self._wants_stream(exchange, params):
             operation = Operation.SUBSCRIBE_TO_TASK
         if is_shared:
-            origin = await self._origin(languages.task_named(operation, params))
+            named = languages.task_named(operation, params)
+            origin = await self._origin(named, exchange.principal)
             dialect = languages.dialect_of_origin(origin, is_strict=self._is_strict)
         exchange.voice = dialect
         extensions = self._activate(dialect, operation, exchange.headers)
         reading = dialect.decode_request(operation, params)
         # What reads JSON-RPC answers in JSON-RPC.
         exchange.voice = cast("RpcDialect", reading.answer)
-        return await self._perform(operation, reading, extensions, exchange.headers)
+        return await self._perform(operation, reading, extensions, exchange)
 
     async def serve_route(self, exchange: Exchange, match: Match, body: bytes) -> Answer:
         """Perform an HTTP+JSON route of 1.0."""
@@ -87,7 +109,7 @@ class Dispatcher:
         dialect = languages.route_dialect(is_strict=self._is_strict)
         extensions = self._activate(dialect, match.operation, exchange.headers)
         reading = rest.read_request(match, exchange.query, body, dialect)
-        return await self._perform(match.operation, reading, extensions, exchange.headers)
+        return await self._perform(match.operation, reading, extensions, exchange)
 
     async def serve_old_route(self, exchange: Exchange, match: Match, body: bytes) -> Answer:
         """Perform an HTTP+JSON route of 0.3, in the shape of JSON that the client uses."""
@@ -96,29 +118,34 @@ class Dispatcher:
             dialect = languages.rest_shape(body)
         else:
             named = match.fields.get("id" if "taskId" not in match.fields else "taskId", "")
-            dialect = languages.shape_of_origin(await self._origin(named))
+            origin = await self._origin(named, exchange.principal)
+            dialect = languages.shape_of_origin(origin)
         extensions = self._activate(dialect, match.operation, exchange.headers)
         reading = rest.read_request(match, exchange.query, body, dialect)
         if match.operation in _SENDS:
-            reading = await self._recall(reading, V0_3_PROTO_DIALECT)
-        return await self._perform(match.operation, reading, extensions, exchange.headers)
+            reading = await self._recall(reading, V0_3_PROTO_DIALECT, exchange.principal)
+        return await self._perform(match.operation, reading, extensions, exchange)
 
     async def serve_rpc(
         self,
         dialect: GrpcDialect,
         operation: Operation,
         params: bytes,
-        metadata: Mapping[bytes, str],
+        visitor: Visitor,
     ) -> Answer:
         """Perform a gRPC method; ``dialect`` is the one of its service."""
+        metadata = visitor.headers
         check_version(
             metadata.get(b"a2a-version"), is_old=dialect.has_final, is_strict=self._is_strict
         )
         extensions = self._activate(dialect, operation, metadata)
         reading = dialect.decode_request(operation, params)
         if dialect.has_final:
-            reading = await self._recall(reading, dialect)
-        return await self._perform(operation, reading, extensions, metadata)
+            reading = await self._recall(reading, dialect, visitor.principal)
+        answer = await self._perform(operation, reading, extensions, visitor)
+        # Over HTTP, every answer has these, errors too; here an error has RetryInfo.
+        left = visitor.allowance
+        return replace(answer, headers=(*answer.headers, *left)) if left else answer
 
     def explain(self, problem: Exception) -> A2AError:
         """Return what to tell the peer; what is our own fault is logged and gets an id to quote."""
@@ -150,14 +177,19 @@ class Dispatcher:
             return False
         return "text/event-stream" in exchange.headers.get(b"accept", "")
 
-    async def _origin(self, task_id: str) -> str:
-        """Return the name of the dialect in which a task was begun, "" if it is not known."""
+    async def _origin(self, task_id: str, principal: Principal) -> str:
+        """Return the name of the dialect in which a task was begun.
+
+        "" if it is not known, or not the caller's. The versions that ask have no tenants.
+        """
         if not task_id:
             return ""
         service = self._runtime.started or await self._runtime.service()
-        return await service.origin_of(task_id, Call())
+        return await service.origin_of(task_id, Call(principal=principal))
 
-    async def _recall(self, reading: Reading, form: GrpcDialect | V0_3Proto) -> Reading:
+    async def _recall(
+        self, reading: Reading, form: GrpcDialect | V0_3Proto, principal: Principal
+    ) -> Reading:
         """Have a request of this form answered in the variant in which its task was begun.
 
         One that shows the peer's habits itself is answered in those (0.x reference, 5.7).
@@ -165,36 +197,62 @@ class Dispatcher:
         named = languages.task_shown(reading.request)
         if not named or reading.answer is not form:
             return reading
-        return reading._replace(answer=form.variant(await self._origin(named)))
+        return reading._replace(answer=form.variant(await self._origin(named, principal)))
 
     async def _perform(
         self,
         operation: Operation,
         reading: Reading,
         extensions: tuple[str, ...],
-        headers: Mapping[bytes, str],
+        visitor: Visitor,
+    ) -> Answer:
+        """Perform an operation for a caller the door has let in, and write that down."""
+        who, tenant = visitor.principal.owner, reading.request.tenant
+        try:
+            answer = await self._serve(operation, reading, extensions, visitor)
+        except A2AError as error:
+            audit.refused(who, operation.value, tenant, error)
+            raise
+        audit.accepted(who, operation.value, tenant)
+        return answer
+
+    async def _serve(
+        self,
+        operation: Operation,
+        reading: Reading,
+        extensions: tuple[str, ...],
+        visitor: Visitor,
     ) -> Answer:
         request, dialect, alias = reading
         is_old = dialect.has_final
+        is_card = operation is Operation.GET_EXTENDED_AGENT_CARD
         call = Call(
             tenant=request.tenant,
+            principal=visitor.principal,
             dialect=dialect.name,
             extensions=extensions,
             # The versions before 1.0 know no cursors: they are shown the task as it is.
-            cursor=None if is_old else _cursor(headers.get(b"last-event-id")),
+            cursor=None if is_old else _cursor(visitor.headers.get(b"last-event-id")),
             alias=alias,
             ends_at_stops=is_old,
             always_task=not dialect.has_messages,
+            # Only the card speaks of addresses, and working them out takes its time.
+            base_url=self._addressing.base_of(visitor) if is_card else "",
         )
         self._gate.admit(request, call)
+        self._turnstile.admit(operation, visitor, call.tenant)
         service = self._runtime.started or await self._runtime.service()
         echo = _echo(extensions, is_old=is_old) if extensions else ()
         handler = _HANDLERS[operation]
         if operation in STREAMING:
-            events = cast("EventStream", await handler(service, request, call))
+            events = await self._turnstile.hold(
+                visitor,
+                lambda: cast("Awaitable[EventStream]", handler(service, request, call)),
+            )
             return Answer(dialect, events=events, headers=echo)
         result = cast("Result", await handler(service, request, call))
-        return Answer(dialect, dialect.encode_result(operation, result), headers=echo)
+        headers = (*echo, *_PRIVATE) if is_card else echo
+        return Answer(dialect, dialect.encode_result(operation, result), headers=headers)
 
 
 def _echo(extensions: tuple[str, ...], *, is_old: bool) -> tuple[Header, ...]:

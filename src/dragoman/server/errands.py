@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from dragoman.model.base import JsonObject
 from dragoman.model.messages import Message
+from dragoman.service.principal import NOBODY, Principal
 
 __all__ = (
     "Answer",
@@ -22,17 +23,25 @@ __all__ = (
 
 
 class Errand(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """A message and what came with it."""
+    """A message and what came with it.
+
+    Attributes:
+        principal: who sent it. It is stored with the rest, so that a turn which is run again finds
+            its caller to be who it was.
+    """
 
     message: Message
     metadata: JsonObject = {}
     extensions: tuple[str, ...] = ()
     accepted_output_modes: tuple[str, ...] = ()
+    principal: Principal = NOBODY
 
     @property
     def is_bare(self) -> bool:
         """Tell whether the message is all there is."""
-        return not (self.metadata or self.extensions or self.accepted_output_modes)
+        return self.principal == NOBODY and not (
+            self.metadata or self.extensions or self.accepted_output_modes
+        )
 
 
 class Answer(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):

@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import ssl
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, Final, Protocol, cast
 from urllib.parse import parse_qs, quote
 
+from dragoman.auth.authenticator import Evidence
 from dragoman.dialects.base import RpcDialect
 from dragoman.model.documents import EventDocument
 from dragoman.server.door import Door
-from dragoman.server.headers import gather_headers
+from dragoman.server.headers import all_headers, gather_headers
+from dragoman.server.media import check_is_plain
 from dragoman.server.nursery import Nursery
+from dragoman.server.security_headers import SECURITY_HEADERS
+from dragoman.service.principal import NOBODY, Principal
 from dragoman.service.service import EventStream
 
 __all__ = (
     "ABORT",
     "REPLY",
+    "TLS",
     "ASGIApp",
     "DisconnectedError",
     "Exchange",
@@ -48,6 +54,9 @@ REPLY: Final = "dragoman.reply"
 The message of this type stands for both of ASGI's. It has ``status``, ``headers`` (a tuple, without
 those that frame the body) and ``body``, which the server leaves out where HTTP wants that.
 """
+
+TLS: Final = "tls"
+"""ASGI's own extension by which a server tells about the certificates of a connection."""
 
 _PLAIN: Final = "/:@!$&'()*+,;=~"
 """What needs no encoding in a path (RFC 3986, 3.3); the colon sets off a verb."""
@@ -91,6 +100,9 @@ class Exchange:
         path: as sent, percent-encoded, relative to where the application is mounted; it ends
             without a slash.
         peer: the address of the other end of the connection, None where there is none.
+        principal: who calls, once the door has told.
+        also: headers that go with the answer, whatever it is.
+        allowance: the same, as far as they tell what is left of a rate limit.
         voice: the dialect in which to refuse a JSON-RPC request, once it is known.
     """
 
@@ -98,10 +110,13 @@ class Exchange:
         "_receive",
         "_scope",
         "_send",
+        "allowance",
+        "also",
         "headers",
         "method",
         "path",
         "peer",
+        "principal",
         "root_path",
         "voice",
     )
@@ -111,6 +126,9 @@ class Exchange:
         self._receive = receive
         self._send = send
         self.voice: RpcDialect | None = None
+        self.principal: Principal = NOBODY
+        self.also: tuple[Header, ...] = SECURITY_HEADERS
+        self.allowance: tuple[Header, ...] = ()
         self.method: str = scope["method"]
         self.headers = gather_headers(scope["headers"])
         self.root_path: str = scope.get("root_path", "").rstrip("/")
@@ -138,6 +156,21 @@ class Exchange:
         """The address that was connected to."""
         return self._scope.get("server")
 
+    def evidence(self) -> Evidence:
+        """Return what the request shows of its caller."""
+        return Evidence(
+            headers=all_headers(self._scope["headers"]),
+            query=self.query,
+            peer=self.peer,
+            certificate=self._certificate(),
+        )
+
+    def _certificate(self) -> bytes | None:
+        """Return the certificate that the caller has shown, if the ASGI server tells (TLS 0.2)."""
+        tls = self._scope.get("extensions", {}).get(TLS)
+        chain = tls.get("client_cert_chain") if tls else None
+        return ssl.PEM_cert_to_DER_cert(next(iter(chain))) if chain else None
+
     def parameter(self, header: bytes, name: str) -> str | None:
         """Return a service parameter: from its header, else from the query (R-3.6.1-2)."""
         value = self.headers.get(header)
@@ -148,6 +181,8 @@ class Exchange:
 
     async def read_body(self, door: Door) -> bytes:
         """Read the whole body; one beyond the limit is refused before it is held."""
+        if b"content-encoding" in self.headers:
+            check_is_plain(self.headers)
         announced = self.headers.get(b"content-length", "")
         if announced.isdecimal():
             door.check_size(int(announced))
@@ -175,7 +210,7 @@ class Exchange:
         self, status: int, content_type: bytes, body: bytes, extra: tuple[Header, ...] = ()
     ) -> None:
         """Answer with one body."""
-        headers = ((b"content-type", content_type), *extra)
+        headers = ((b"content-type", content_type), *extra, *self.allowance, *self.also)
         if REPLY in self._scope.get("extensions", ()):
             message = {"type": REPLY, "status": status, "headers": headers, "body": body}
             await self._send(message)
@@ -198,7 +233,7 @@ class Exchange:
         extra: tuple[Header, ...] = (),
     ) -> None:
         """Answer with a stream that ends with its events, or when the reader is gone or stuck."""
-        headers = [*_STREAM_HEADERS, *extra]
+        headers = [*_STREAM_HEADERS, *extra, *self.allowance, *self.also]
         await self._send({"type": "http.response.start", "status": 200, "headers": headers})
         watch = nursery.spawn(self._end_on_disconnect(events), name="stream watch")
         try:

@@ -1,7 +1,7 @@
 """The gate: what is decided on the decoded operation, once for all bindings.
 
-Tenant, extensions, capabilities, media types and sizes. Who may do what, and how often, will stand
-here too.
+Tenant, extensions, capabilities, media types and sizes. Whether the caller may do this with this
+skill is asked of ``Access`` once the skill is known.
 """
 
 from __future__ import annotations
@@ -14,12 +14,14 @@ from dragoman.errors import (
     InvalidParamsError,
     PushNotificationNotSupportedError,
     StreamingNotSupportedError,
+    UnknownTenantError,
     UnsupportedOperationError,
 )
 from dragoman.model.cards import AgentCapabilities
 from dragoman.model.media_types import accepts
 from dragoman.model.messages import Message
 from dragoman.model.operations import STREAMING, Operation, Request, SendMessageRequest
+from dragoman.server.contents import ContentLimits
 from dragoman.service.service import Call
 
 __all__ = ("Gate",)
@@ -35,7 +37,11 @@ _PUSH = frozenset(
 
 
 class Gate:
-    """Enforces what the card declares."""
+    """Enforces what the card declares.
+
+    Args:
+        hidden_input_modes: what is taken beside ``input_modes``, and not told.
+    """
 
     def __init__(
         self,
@@ -43,14 +49,18 @@ class Gate:
         tenants: Iterable[str],
         capabilities: AgentCapabilities,
         input_modes: Iterable[str],
+        hidden_input_modes: Iterable[str] = (),
         max_parts: int,
         max_id_length: int,
+        contents: ContentLimits | None = None,
     ) -> None:
+        self._contents = contents
         self._tenants = frozenset({"", *tenants})
         self._capabilities = capabilities
         self._extensions = frozenset(item.uri for item in capabilities.extensions)
         self._required = tuple(item.uri for item in capabilities.extensions if item.required)
         self._input_modes = tuple(dict.fromkeys(input_modes))
+        self._taken_modes = (*self._input_modes, *hidden_input_modes)
         self._max_parts = max_parts
         self._max_id_length = max_id_length
         self._accepted: dict[str, bool] = {}
@@ -91,8 +101,8 @@ class Gate:
 
     def admit(self, request: Request, call: Call) -> None:
         """Raise the fitting error for a request this agent does not take."""
-        if call.tenant not in self._tenants:
-            raise InvalidParamsError.of("tenant", "is not a tenant served here")
+        if call.tenant not in self._tenants or not call.principal.may_act_in(call.tenant):
+            raise UnknownTenantError
         if len(call.alias) > self._max_id_length:
             raise InvalidParamsError.of("id", f"has more than {self._max_id_length} characters")
         if isinstance(request, SendMessageRequest):
@@ -107,6 +117,8 @@ class Gate:
         ):
             raise PushNotificationNotSupportedError  # Q-17
         self._admit_message(request.message)
+        if self._contents is not None:
+            self._contents.check(request)
 
     def _admit_message(self, message: Message) -> None:
         longest = self._max_id_length
@@ -133,7 +145,7 @@ class Gate:
     def _takes(self, media_type: str) -> bool:
         known = self._accepted.get(media_type)
         if known is None:
-            known = accepts(self._input_modes, media_type)
+            known = accepts(self._taken_modes, media_type)
             if len(self._accepted) < 1000:  # Callers choose the keys: the memory stays bounded.
                 self._accepted[media_type] = known
         return known

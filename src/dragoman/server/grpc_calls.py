@@ -7,21 +7,36 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from typing import Final, NoReturn, Protocol, TypeAlias
 
 from msgspec import Struct
 
+from dragoman.auth.authenticator import Evidence
 from dragoman.bindings.grpc.base import EVENT_ID, STATUS_DETAILS, GrpcDialect
 from dragoman.bindings.http2.grpc_framing import GrpcFailedError, Metadata
 from dragoman.dialects.base import Dialect
 from dragoman.errors import A2AError, UnavailableError
 from dragoman.model.documents import EventDocument
 from dragoman.model.operations import STREAMING, Operation
+from dragoman.server.door import Visitor
+from dragoman.server.headers import all_headers
 from dragoman.server.peers import Peer
+from dragoman.service.principal import NOBODY, Principal
 from dragoman.service.service import EventStream
 
-__all__ = ("Answer", "Calls", "Context", "Performs", "Rpc", "TalkingRpc", "UnaryRpc")
+__all__ = (
+    "Admission",
+    "Answer",
+    "Calls",
+    "Context",
+    "Enter",
+    "Performs",
+    "Rpc",
+    "TalkingRpc",
+    "UnaryRpc",
+)
 
 _logger = logging.getLogger(__name__)
 
@@ -45,6 +60,14 @@ class Context(Protocol):
     def headers(self) -> Mapping[bytes, str]:
         """The headers that this server looks at."""
         ...
+
+    @property
+    def fields(self) -> Sequence[tuple[bytes, bytes]]:
+        """All of its headers, as they came."""
+        ...
+
+    visitor: Visitor | None
+    """Who calls, if that was asked before the message came."""
 
     @property
     def is_full(self) -> bool:
@@ -76,13 +99,20 @@ UnaryRpc: TypeAlias = Callable[[bytes, Context], Awaitable[bytes | None]]
 """Takes one message; returns one, or writes some."""
 TalkingRpc: TypeAlias = Callable[[AsyncIterator[bytes], Context], Awaitable[None]]
 """Takes messages as they come."""
+Admission: TypeAlias = Callable[[Context], Awaitable[None]]
+"""Finds out who calls, and notes it; raises GrpcFailedError for who is not let in."""
 
 
 class Rpc(Struct, frozen=True):
-    """How a method is served: by one of the two."""
+    """How a method is served: by one of the first two.
+
+    Attributes:
+        admit: asked before a message is let come that is too long to come unasked.
+    """
 
     unary: UnaryRpc | None = None
     talking: TalkingRpc | None = None
+    admit: Admission | None = None
 
 
 class Answer(Protocol):
@@ -117,9 +147,9 @@ class Performs(Protocol):
         dialect: GrpcDialect,
         operation: Operation,
         params: bytes,
-        metadata: Mapping[bytes, str],
+        visitor: Visitor,
     ) -> Answer:
-        """Perform an operation."""
+        """Perform an operation for a caller who was let in."""
         ...
 
     def explain(self, problem: Exception) -> A2AError:
@@ -127,28 +157,72 @@ class Performs(Protocol):
         ...
 
 
+Enter: TypeAlias = Callable[[Visitor], Awaitable[Principal]]
+"""Tells who calls; raises for a caller who is not let in."""
+
+
+class RpcVisitor:
+    """A call at the door."""
+
+    __slots__ = (
+        "_certificate",
+        "_fields",
+        "allowance",
+        "headers",
+        "peer",
+        "principal",
+        "scheme",
+        "server",
+    )
+
+    root_path = ""
+
+    def __init__(self, context: Context) -> None:
+        peer = context.peer
+        self._certificate = peer.certificate
+        self._fields = context.fields
+        self.peer = peer.address
+        self.headers = context.headers
+        self.scheme = "https" if peer.is_secure else "http"
+        self.server = peer.server
+        self.principal: Principal = NOBODY
+        self.allowance: tuple[tuple[bytes, bytes], ...] = ()
+
+    def evidence(self) -> Evidence:
+        """Return what the call shows of its caller."""
+        certificate = self._certificate
+        return Evidence(
+            headers=all_headers(self._fields),
+            peer=self.peer,
+            certificate=ssl.PEM_cert_to_DER_cert(certificate) if certificate else None,
+        )
+
+
 class Calls:
     """Answers the rpcs of A2A's services.
 
     Args:
-        admit: raises for a caller (address, headers) who has no business here.
+        enter: tells who calls.
     """
 
-    def __init__(
-        self,
-        performs: Performs,
-        *,
-        admit: Callable[[str | None, Mapping[bytes, str]], None],
-        stall_seconds: float,
-    ) -> None:
+    def __init__(self, performs: Performs, *, enter: Enter, stall_seconds: float) -> None:
         self._performs = performs
-        self._admit = admit
+        self._enter = enter
         self._stall_seconds = stall_seconds
 
     def rpc(self, dialect: GrpcDialect, operation: Operation) -> Rpc:
         """Return what performs an operation."""
         make = self._streaming if operation in STREAMING else self._unary
-        return Rpc(unary=make(dialect, operation))
+        return Rpc(unary=make(dialect, operation), admit=self._admission(dialect))
+
+    def _admission(self, dialect: GrpcDialect) -> Admission:
+        async def admit(context: Context) -> None:
+            try:
+                context.visitor = await self._let_in(context)
+            except Exception as problem:  # noqa: BLE001 - whatever went wrong, the peer gets an answer
+                self._refuse(dialect, problem)
+
+        return admit
 
     def _unary(self, dialect: GrpcDialect, operation: Operation) -> UnaryRpc:
         async def handle(params: bytes, context: Context) -> bytes:
@@ -174,15 +248,20 @@ class Calls:
 
         return handle
 
-    def _perform(
+    async def _perform(
         self, dialect: GrpcDialect, operation: Operation, params: bytes, context: Context
-    ) -> Awaitable[Answer]:
+    ) -> Answer:
         """Have an operation performed, to its end even if the caller leaves.
 
         What is done may be shared with others (a commit, a send that is repeated).
         """
-        self._admit(context.peer.address, context.headers)
-        return self._performs.serve_rpc(dialect, operation, params, context.headers)
+        visitor = context.visitor or await self._let_in(context)
+        return await self._performs.serve_rpc(dialect, operation, params, visitor)
+
+    async def _let_in(self, context: Context) -> Visitor:
+        visitor = RpcVisitor(context)
+        visitor.principal = await self._enter(visitor)
+        return visitor
 
     async def _follow(self, events: EventStream, answer: Answer, context: Context) -> None:
         """Send events as they come; an empty batch is a heartbeat, for which HTTP/2 has pings."""

@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from dragoman.bindings.grpc.base import GrpcDialect, can_serve
 from dragoman.errors import UsageError
-from dragoman.server.grpc_calls import Calls, Performs, Rpc
+from dragoman.server.grpc_calls import Calls, Enter, Performs, Rpc
 from dragoman.server.http2_limits import Http2Limits
 from dragoman.server.http2_server import Http2Protocol
 from dragoman.server.nursery import Nursery
@@ -52,7 +52,7 @@ class GrpcServer:
 
     Args:
         services: gives what is to be served; asked when the server starts.
-        admit: raises for a caller (address, headers) who has no business here.
+        enter: tells who calls; raises for a caller who is not let in.
         is_ready: tells whether requests can be answered.
     """
 
@@ -62,14 +62,14 @@ class GrpcServer:
         limits: Http2Limits,
         *,
         services: Callable[[], Services],
-        admit: Callable[[str | None, Mapping[bytes, str]], None],
+        enter: Enter,
         is_ready: Callable[[], bool],
     ) -> None:
         self.limits: Final = limits
         self.rpcs: Mapping[bytes, Rpc] = {}
         self._services = services
         self._is_ready = is_ready
-        self._calls = Calls(performs, admit=admit, stall_seconds=limits.stall_seconds)
+        self._calls = Calls(performs, enter=enter, stall_seconds=limits.stall_seconds)
         self._nursery = Nursery()
         self._running: set[asyncio.Task[None]] = set()
         self._connections: set[Http2Protocol] = set()

@@ -21,7 +21,9 @@ from dragoman.server.http2_requests import Requests
 if TYPE_CHECKING:
     from dragoman.bindings.http2.connection import Connection
     from dragoman.bindings.http2.grpc_framing import MessageReader
-    from dragoman.server.grpc_calls import Rpc, TalkingRpc
+    from dragoman.bindings.http2.hpack import Headers
+    from dragoman.server.door import Visitor
+    from dragoman.server.grpc_calls import Admission, Rpc, TalkingRpc
     from dragoman.server.peers import Peer
 
 __all__ = ("Call", "Carrier")
@@ -66,7 +68,8 @@ class Call:
         is_over: whether nothing more can be said to the caller.
         borrowed: how many bytes of the connection's pool its request may use.
         is_in_line: whether it waits for some of that pool.
-        heard_at: when something of its request came last; None once all of it is there.
+        begun_at: when its request began; None once all of it is there.
+        is_at_door: whether it was asked who calls before its message has come.
         task: what handles it, once that has begun.
     """
 
@@ -77,9 +80,11 @@ class Call:
         "_requests",
         "_stream",
         "_waiter",
+        "begun_at",
         "borrowed",
+        "fields",
         "headers",
-        "heard_at",
+        "is_at_door",
         "is_full",
         "is_in_line",
         "is_over",
@@ -88,6 +93,7 @@ class Call:
         "rpc",
         "task",
         "timer",
+        "visitor",
     )
 
     def __init__(
@@ -96,18 +102,21 @@ class Call:
         stream: int,
         rpc: Rpc,
         headers: Mapping[bytes, str],
+        fields: Headers,
         reader: MessageReader,
-        heard_at: float,
+        begun_at: float,
     ) -> None:
         self._carrier = carrier
         self._stream = stream
         self.rpc = rpc
         self.headers = headers
+        self.fields = fields
+        self.visitor: Visitor | None = None
         self.reader = reader
-        self.heard_at: float | None = heard_at
+        self.begun_at: float | None = begun_at
         self.message: bytes | None = None
         self.borrowed = 0
-        self.is_over = self.is_full = self.is_in_line = False
+        self.is_over = self.is_full = self.is_in_line = self.is_at_door = False
         self.task: asyncio.Task[None] | None = None
         self.timer: asyncio.TimerHandle | None = None
         self._has_begun = self._allows_cancel = False
@@ -194,6 +203,15 @@ class Call:
         self.is_full = False
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
+
+    async def enter(self, admit: Admission) -> None:
+        """Have it found out who calls, or end the call."""
+        try:
+            await admit(self)
+        except BaseException as problem:
+            self._fail_with(problem)
+            if not isinstance(problem, GrpcFailedError):
+                raise
 
     async def answer(self) -> None:
         """Have the call handled that has sent its message."""

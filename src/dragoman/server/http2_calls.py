@@ -30,7 +30,8 @@ from dragoman.server.http2_uploads import Uploads
 
 if TYPE_CHECKING:
     from dragoman.bindings.http2.requests import Head
-    from dragoman.server.grpc_calls import Rpc
+    from dragoman.server.grpc_calls import Admission, Rpc
+    from dragoman.server.http2_limits import Http2Limits
 
 __all__ = ("CallTable", "Served")
 
@@ -56,12 +57,12 @@ class Served(Protocol):
 class CallTable:
     """The calls that are not over, by stream."""
 
-    def __init__(self, carrier: Carrier, served: Served, max_message_bytes: int) -> None:
+    def __init__(self, carrier: Carrier, served: Served, limits: Http2Limits) -> None:
         self._carrier = carrier
         self._served = served
-        self._max_message_bytes = max_message_bytes
+        self._limits = limits
         self._http2 = carrier.http2
-        self._uploads = Uploads(carrier.http2, max_message_bytes)
+        self._uploads = Uploads(carrier.http2, limits.max_body_bytes)
         self._calls: dict[int, Call] = {}
         self._head: Head | None = None
         self._headers: Mapping[bytes, str] = {}
@@ -77,7 +78,7 @@ class CallTable:
             if call is None:
                 return
             if isinstance(event, DataReceived):
-                self._hear(call, event.data, now, ends=event.ends)
+                self._hear(call, event.data, ends=event.ends)
             elif isinstance(event, Drained):
                 call.drained()
             else:
@@ -98,13 +99,16 @@ class CallTable:
         for call in tuple(self._calls.values()):
             call.abandon()
 
-    def end_late(self, now: float, patience_seconds: float) -> None:
-        """End the calls whose requests do not go on."""
+    def end_late(self, now: float) -> None:
+        """End the calls whose requests take too long to come."""
         for call in tuple(self._calls.values()):
-            if call.heard_at is not None and now - call.heard_at > patience_seconds:
+            if call.begun_at is not None and now - call.begun_at > self._limits.body_seconds:
                 call.fail(GrpcFailedError(_UNAVAILABLE, "The request did not come in time"))
 
     def _begin(self, stream: int, head: Head, now: float, *, ends: bool) -> None:
+        if len(head.fields) > self._limits.max_headers:
+            self._answer_text(stream, 431, _TOO_MANY_HEADERS, has_body=head.method != b"HEAD")
+            return
         if not is_grpc(head):
             self._answer_text(stream, 415, _NOT_GRPC, has_body=head.method != b"HEAD")
             return
@@ -121,22 +125,23 @@ class CallTable:
         if timeout is not None:
             call.timer = asyncio.get_running_loop().call_later(timeout, call.expire)
         if rpc.talking is not None:
-            call.heard_at = None
+            call.begun_at = None
             call.task = self._served.spawn(call.talk(call.requests(), rpc.talking))
         if ends:
-            self._hear(call, b"", now, ends=True)
+            self._hear(call, b"", ends=True)
 
     def _new_call(self, stream: int, head: Head, rpc: Rpc, now: float) -> Call:
         if head is not self._head:
             # Most calls of a connection have the same head.
             self._head, self._headers = head, gather_headers(head.fields)
-        limit = self._max_message_bytes
+        limit = self._limits.max_body_bytes
         if rpc.talking is not None:
             # The messages of a talk are small: none is granted more room than all have.
             limit = min(limit, DEFAULT_WINDOW - PREFIX_BYTES)
-        return Call(self._carrier, stream, rpc, self._headers, MessageReader(head, limit), now)
+        reader = MessageReader(head, limit)
+        return Call(self._carrier, stream, rpc, self._headers, head.fields, reader, now)
 
-    def _hear(self, call: Call, data: bytes, now: float, *, ends: bool) -> None:
+    def _hear(self, call: Call, data: bytes, *, ends: bool) -> None:
         try:
             call.hear(data, ends=ends)
         except GrpcFailedError as problem:
@@ -146,12 +151,21 @@ class CallTable:
         if call.task is not None:
             return
         if ends:
-            call.heard_at = None
+            call.begun_at = None
             self._uploads.give_back(call)
             call.task = self._served.spawn(call.answer())
-            return
-        call.heard_at = now
-        self._uploads.ask(call)
+        elif call.visitor is not None or call.rpc.admit is None:
+            self._uploads.ask(call)
+        elif not call.is_at_door and self._uploads.is_short(call):
+            # What is short comes unasked, and costs as much as refusing it.
+            call.is_at_door = True
+            self._served.spawn(self._let_come(call, call.rpc.admit))
+
+    async def _let_come(self, call: Call, admit: Admission) -> None:
+        """Let a long message come if its caller is let in."""
+        await call.enter(admit)
+        if not call.is_over:
+            self._uploads.ask(call)
 
     def _answer_text(self, stream: int, status: int, text: bytes, *, has_body: bool = True) -> None:
         self._http2.send_headers(stream, http_refusal_block(status, len(text)))

@@ -11,5 +11,8 @@ class Http2Limits(Struct, frozen=True, kw_only=True):
     """The settings of the server that matter here, by their names there."""
 
     max_body_bytes: int
+    max_headers: int
+    max_header_bytes: int
+    body_seconds: float
     heartbeat_seconds: float
     stall_seconds: float

@@ -60,12 +60,12 @@ class Http2Protocol(asyncio.Protocol):
     """A connection, from its first byte; ``on_lost`` is called when it has ended."""
 
     def __init__(self, host: Host, on_lost: Callable[[], object] = lambda: None) -> None:
-        self.http2: Final = Connection()
+        self.http2: Final = Connection(host.limits.max_header_bytes)
         self.peer = Peer(None)
         self._host = host
         self._limits = host.limits
         self._on_lost = on_lost
-        self._calls = CallTable(self, host, host.limits.max_body_bytes)
+        self._calls = CallTable(self, host, host.limits)
         self._will_flush = self._is_paused = self._is_closing = self._has_said_all = False
 
     # --- asyncio --------------------------------------------------------------------------------
@@ -206,7 +206,7 @@ class Http2Protocol(asyncio.Protocol):
         if self._watch.is_gone(now) or self._watch.is_stuck(unwritten, now):
             self._transport.abort()
             return
-        self._calls.end_late(now, self._limits.stall_seconds)
+        self._calls.end_late(now)
         for stream in self._watch.stuck_streams(now):
             self.http2.reset(stream, ErrorCode.CANCEL)
             self._calls.abandon(stream)

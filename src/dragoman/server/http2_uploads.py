@@ -30,9 +30,13 @@ class Uploads:
         self._free = 2 * (max_message_bytes + PREFIX_BYTES)
         self._line: deque[Call] = deque()
 
+    def is_short(self, call: Call) -> bool:
+        """Tell whether a call has begun a message that it cannot end without more room."""
+        return self._need(call) > 0
+
     def ask(self, call: Call) -> None:
         """Let a call go on that has begun a message, now or when it is its turn."""
-        if not call.is_in_line and self._need(call) > 0:
+        if not call.is_in_line and self.is_short(call):
             call.is_in_line = True
             self._line.append(call)
             self._serve()

@@ -31,7 +31,8 @@ class Watch:
     @property
     def interval(self) -> float:
         """How often to look."""
-        return min(self._limits.heartbeat_seconds, self._limits.stall_seconds)
+        limits = self._limits
+        return min(limits.heartbeat_seconds, limits.stall_seconds, limits.body_seconds)
 
     def is_gone(self, now: float) -> bool:
         """Tell whether the peer does not answer; ask it if nothing has come for a while."""

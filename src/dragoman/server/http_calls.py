@@ -11,15 +11,22 @@ from dragoman.bindings.rest import Match, Router
 from dragoman.dialects.base import Dialect, RestDialect, RpcDialect
 from dragoman.dialects.v0_3_proto.codec import V0_3_PROTO_DIALECT
 from dragoman.dialects.v1_0.codec import V1_0_DIALECT
-from dragoman.errors import A2AError, MethodNotAllowedError, spelling_of
+from dragoman.errors import (
+    A2AError,
+    MethodNotAllowedError,
+    RateLimitedError,
+    UnauthenticatedError,
+    spelling_of,
+)
 from dragoman.model.documents import EventDocument
 from dragoman.model.operations import STREAMING
 from dragoman.server.dispatch import Answer, Dispatcher
 from dragoman.server.door import Door
 from dragoman.server.exchange import DisconnectedError, Exchange, Header
-from dragoman.server.languages import OLD_ROUTER, ROUTER
+from dragoman.server.languages import OLD_ROUTER, ROUTER, unread_voice
 from dragoman.server.media import EVENT_STREAM, JSON, check_is_json, rest_content_type
 from dragoman.server.nursery import Nursery
+from dragoman.server.rate_limit import refusal_headers
 
 __all__ = ("OLD_PREFIX", "HttpCalls", "error_headers")
 
@@ -57,7 +64,7 @@ class HttpCalls:
         """Answer a JSON-RPC call of any version."""
         envelope: JsonRpcRequest | None = None
         try:
-            self._door.admit(exchange.peer, exchange.headers)
+            await self._enter(exchange)
             _check_is_post(exchange.method)
             check_is_json(exchange.headers)
             envelope = jsonrpc.read_request(await exchange.read_body(self._door))
@@ -97,6 +104,14 @@ class HttpCalls:
         serve = self._dispatcher.serve_old_route
         await self._route(exchange, OLD_ROUTER, path, serve, V0_3_PROTO_DIALECT, JSON)
 
+    async def _enter(self, exchange: Exchange) -> None:
+        """Find out who calls by JSON-RPC; who is refused hears it in the version it states."""
+        try:
+            exchange.principal = await self._door.enter(exchange)
+        except A2AError:
+            exchange.voice = unread_voice(exchange.parameter(b"a2a-version", "A2A-Version"))
+            raise
+
     async def _refuse_jsonrpc(
         self, exchange: Exchange, envelope: JsonRpcRequest | None, error: A2AError
     ) -> None:
@@ -121,7 +136,7 @@ class HttpCalls:
         content_type: bytes,
     ) -> None:
         try:
-            self._door.admit(exchange.peer, exchange.headers)
+            exchange.principal = await self._door.enter(exchange)
             match = router.match(exchange.method, path)
             body = b""
             if match.verb == "POST":
@@ -229,4 +244,9 @@ def error_headers(error: A2AError) -> tuple[Header, ...]:
         headers += ((b"retry-after", b"%d" % max(1, round(error.retry_after_seconds))),)
     if isinstance(error, MethodNotAllowedError):
         headers += ((b"allow", ", ".join(error.allow).encode()),)
+    if isinstance(error, RateLimitedError):
+        headers += refusal_headers(error)
+    if isinstance(error, UnauthenticatedError):
+        # R-3.3.2-4; RFC 9110, 11.6.1: one line each, as readers of several in one are rare.
+        headers += tuple((b"www-authenticate", text.encode()) for text in error.challenges)
     return headers

@@ -13,7 +13,7 @@ from dragoman.errors import (
     MethodNotAllowedError,
     UnsupportedOperationError,
 )
-from dragoman.server.addresses import base_url
+from dragoman.server.addresses import Addressing
 from dragoman.server.card import CardDesk, is_fresh
 from dragoman.server.config import Settings
 from dragoman.server.dispatch import Dispatcher
@@ -22,15 +22,20 @@ from dragoman.server.exchange import Exchange
 from dragoman.server.http_calls import error_headers
 from dragoman.server.media import JSON
 
-__all__ = ("CARD_PATHS", "OLD_EXTENDED_CARD_PATHS", "HttpCard", "refuse")
+__all__ = ("CARD_PATHS", "JWKS_PATH", "OLD_EXTENDED_CARD_PATHS", "HttpCard", "refuse")
 
-CARD_PATHS: Final = frozenset({"/.well-known/agent-card.json", "/.well-known/agent.json"})
+_OLD_CARD_PATH: Final = "/.well-known/agent.json"
+
+CARD_PATHS: Final = frozenset({"/.well-known/agent-card.json", _OLD_CARD_PATH})
 """R-8.2-1: where 1.0 and 0.3 look for the card; and where 0.1 and 0.2 do."""
 
 OLD_EXTENDED_CARD_PATHS: Final = frozenset(
     {"/agent/authenticatedExtendedCard", "/api/agent/authenticatedExtendedCard"}
 )
 """Beside each URL that the agent has (0.x reference, 3.2)."""
+
+JWKS_PATH: Final = "/.well-known/jwks.json"
+"""Where the public keys are that verify the card, if it is signed."""
 
 _EXTENDED_CARD_METHOD: Final = "agent/authenticatedExtendedCard"
 
@@ -39,6 +44,10 @@ _READING: Final = ("GET", "HEAD")
 _VARIES: Final = (
     b"a2a-version, host, forwarded, x-forwarded-host, x-forwarded-proto, x-forwarded-prefix"
 )
+
+
+_KEYS_CACHED: Final = ((b"cache-control", b"public, max-age=300"),)
+"""A key that was withdrawn is trusted for no longer than this."""
 
 
 class HttpCard:
@@ -51,10 +60,10 @@ class HttpCard:
         self._dispatcher = dispatcher
         self._door = door
         self._settings = settings
-        self._trusted_proxies = frozenset(settings.trusted_proxies)
+        self._addressing = Addressing(settings.public_url, settings.trusted_proxies)
 
     async def card(self, exchange: Exchange) -> None:
-        """Serve the card: to anybody, without asking for a version (Q-09).
+        """Serve the card: to anybody, without asking for a version (Q-09) or for credentials.
 
         Who states one gets the card as that version has it; all others one for all readers.
         """
@@ -62,21 +71,14 @@ class HttpCard:
             await refuse(exchange, MethodNotAllowedError(_READING))
             return
         try:
-            self._door.admit(exchange.peer, exchange.headers)
+            self._door.meet(exchange)
         except A2AError as error:
             await refuse(exchange, error)
             return
         file = self._cards.file(
-            base_url(
-                exchange.headers,
-                scheme=exchange.scheme,
-                server=exchange.server,
-                root_path=exchange.root_path,
-                peer=exchange.peer,
-                trusted_proxies=self._trusted_proxies,
-                public_url=self._settings.public_url,
-            ),
+            self._addressing.base_of(exchange),
             parse_version(exchange.parameter(b"a2a-version", "A2A-Version") or ""),
+            is_old_place=exchange.path == _OLD_CARD_PATH,
         )
         validators = (
             (b"etag", file.etag.encode()),
@@ -90,6 +92,18 @@ class HttpCard:
         else:
             await exchange.reply(200, JSON, file.body, validators)
 
+    async def keys(self, exchange: Exchange, key_set: bytes) -> None:
+        """Serve the public keys that verify the card; as public as the card itself."""
+        if exchange.method not in _READING:
+            await refuse(exchange, MethodNotAllowedError(_READING))
+            return
+        try:
+            self._door.meet(exchange)
+        except A2AError as error:
+            await refuse(exchange, error)
+        else:
+            await exchange.reply(200, JSON, key_set, _KEYS_CACHED)
+
     async def old_extended_card(self, exchange: Exchange) -> None:
         """Serve the extended card where 0.2 looks for it: beside the URL of the agent.
 
@@ -99,7 +113,7 @@ class HttpCard:
             await refuse(exchange, MethodNotAllowedError(_READING))
             return
         try:
-            self._door.admit(exchange.peer, exchange.headers)
+            exchange.principal = await self._door.enter(exchange)
             answer = await self._dispatcher.serve_method(exchange, _EXTENDED_CARD_METHOD, b"{}")
         except Exception as problem:  # noqa: BLE001 - whatever went wrong, the peer gets an answer
             error = self._dispatcher.explain(problem)

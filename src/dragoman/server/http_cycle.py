@@ -1,8 +1,7 @@
 """HTTP/1.1 connections by uvicorn, with less work for the common request.
 
-An answer that is there as a whole goes out with one message (``REPLY``) in one write. The time that
-a connection may idle is watched by one timer for as long as it lives, not by a new one after every
-answer. All else is uvicorn's.
+An answer that is there as a whole goes out with one message (``REPLY``) in one write. How long the
+peer may take is watched elsewhere (``http_watch``). All else is uvicorn's.
 """
 
 from __future__ import annotations
@@ -15,18 +14,13 @@ from urllib.parse import unquote
 
 import httptools
 from uvicorn.protocols.http.flow_control import service_unavailable
-from uvicorn.protocols.http.httptools_impl import (
-    STATUS_LINE,
-    HttpToolsProtocol,
-    RequestResponseCycle,
-)
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCycle
 
 from dragoman.server.exchange import REPLY, Header
+from dragoman.server.http_watch import WatchedProtocol
 
 if TYPE_CHECKING:
     from uvicorn._types import ASGI3Application, ASGISendEvent
-    from uvicorn.config import Config
-    from uvicorn.server import ServerState
 
 __all__ = ("Cycle", "CycleProtocol")
 
@@ -98,24 +92,12 @@ def _length(status: int, body: bytes) -> bytes:
     return b"" if status == 304 else b"content-length: %d\r\n" % len(body)
 
 
-class CycleProtocol(HttpToolsProtocol):
+class CycleProtocol(WatchedProtocol):
     """A connection whose requests are ``Cycle``."""
-
-    def __init__(
-        self,
-        config: Config,
-        server_state: ServerState,
-        app_state: dict[str, Any],
-        _loop: asyncio.AbstractEventLoop | None = None,
-    ) -> None:
-        super().__init__(config, server_state, app_state, _loop)
-        # When the last answer went out, while no request has begun since then.
-        self._idle_since: float | None = None
-
-    # --- a request ------------------------------------------------------------------------------
 
     def on_headers_complete(self) -> None:
         """Start the application, or let it wait for the answer to the request before."""
+        super().on_headers_complete()
         # Until the first request there is no cycle, and without a connection no parser.
         parser = cast("httptools.HttpRequestParser", self.parser)
         before = cast("RequestResponseCycle | None", self.cycle)
@@ -173,34 +155,4 @@ class CycleProtocol(HttpToolsProtocol):
         if self.pipeline:
             self._start(*self.pipeline.pop())
             return
-        self._idle_since = self.loop.time()
-        if self.timeout_keep_alive_task is None:
-            self._watch(self.timeout_keep_alive)
-
-    # --- idling ---------------------------------------------------------------------------------
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """Stop watching."""
-        super().connection_lost(exc)
-        if self.timeout_keep_alive_task is not None:
-            self.timeout_keep_alive_task.cancel()
-
-    def timeout_keep_alive_handler(self) -> None:
-        """Close the connection if it has idled for its time; else look again when it may have."""
-        self.timeout_keep_alive_task = None
-        if self._idle_since is None:
-            return  # The next answer starts the watch again.
-        left = self._idle_since + self.timeout_keep_alive - self.loop.time()
-        if left > 0:
-            self._watch(left)
-        else:
-            super().timeout_keep_alive_handler()
-
-    def _watch(self, seconds: float) -> None:
-        self.timeout_keep_alive_task = self.loop.call_later(
-            seconds, self.timeout_keep_alive_handler
-        )
-
-    def _unset_keepalive_if_required(self) -> None:
-        """Note that there is something to read; uvicorn would stop its timer here."""
-        self._idle_since = None
+        self.begin_idling()

@@ -58,6 +58,7 @@ __all__ = (
     "shape_of_origin",
     "task_named",
     "task_shown",
+    "unread_voice",
     "voice_of",
 )
 
@@ -149,6 +150,17 @@ def voice_of(name: str, version: str | None, *, is_strict: bool) -> RpcDialect:
     if is_strict and stated == negotiation.V1_0:
         return V1_0_DIALECT  # D2
     return method.dialect
+
+
+def unread_voice(version: str | None) -> RpcDialect:
+    """Return the dialect in which to refuse a request at the door, before its method is known.
+
+    R-3.6.2-3: one that states no version is of 0.3.
+    """
+    stated = parse_version(version) if version else None
+    if not version or stated in negotiation.OLD:
+        return V0_1_DIALECT if stated == negotiation.V0_1 else V0_3_DIALECT
+    return V1_0_DIALECT
 
 
 def task_named(operation: Operation, params: bytes) -> str:

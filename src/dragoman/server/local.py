@@ -1,12 +1,15 @@
 """LocalService: A2AService on the engine.
 
 Only this file knows how an operation reaches a task: through the runner while the task is live,
-through the store when it is not. Whether the caller may ask at all was decided by the gate.
+through the store when it is not. A task is looked up by tenant and owner, and by nothing less:
+one of somebody else is not found, in the same way as one that never was. Whether the caller may do
+this with a task of its own is asked once the task is known.
 """
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import TypeAlias
 
 import msgspec
 from msgspec.structs import replace
@@ -33,12 +36,14 @@ from dragoman.model.operations import (
     ListTaskPushNotificationConfigsRequest,
     ListTaskPushNotificationConfigsResponse,
     ListTasksRequest,
+    Operation,
     SendMessageConfiguration,
     SendMessageRequest,
     SubscribeToTaskRequest,
 )
 from dragoman.model.push import TaskPushNotificationConfig
 from dragoman.model.timestamps import parse_timestamp
+from dragoman.server.access import Access
 from dragoman.server.hub import Channel, Follower, Hub
 from dragoman.server.live import LiveTask
 from dragoman.server.pages import decode_page_token, encode_page_token
@@ -49,7 +54,10 @@ from dragoman.server.sending import Accepted, Sender
 from dragoman.service.service import Call, EventStream
 from dragoman.stores.base import Position, Scope, StoredTask, TaskQuery, TaskStore
 
-__all__ = ("LocalService",)
+__all__ = ("ExtendedCard", "LocalService")
+
+ExtendedCard: TypeAlias = Callable[[Call], Awaitable[AgentCard]]
+"""Makes the card for one caller."""
 
 _NO_CONFIGURATION = SendMessageConfiguration()
 _encode = msgspec.json.Encoder().encode
@@ -66,16 +74,21 @@ class LocalService:
         sender: Sender,
         hub: Hub,
         wait_seconds: float,
+        access: Access | None = None,
+        extended_card: ExtendedCard | None = None,
     ) -> None:
         self._store = store
         self._runner = runner
         self._sender = sender
         self._hub = hub
         self._patience = Patience(wait_seconds)
+        self._access = access or Access()
+        self._extended_card = extended_card
 
     async def send_message(self, request: SendMessageRequest, call: Call) -> TaskDocument | Message:
         """Deliver a message; wait for the task to end or pause unless told to return at once."""
         configuration = request.configuration or _NO_CONFIGURATION
+        await self._authorize_send(Operation.SEND_MESSAGE, request, call)
         sent = await self._sender.send(request, call)
         if not isinstance(sent, Accepted):
             if isinstance(sent, Message):
@@ -95,6 +108,7 @@ class LocalService:
     async def send_streaming_message(self, request: SendMessageRequest, call: Call) -> EventStream:
         """Deliver a message and follow what comes of it."""
         history_length = (request.configuration or _NO_CONFIGURATION).history_length
+        await self._authorize_send(Operation.SEND_STREAMING_MESSAGE, request, call)
         sent = await self._sender.send(request, call)
         if isinstance(sent, Message):
             return self._lone_frame(EventDocument(0, b'{"message":' + _encode(sent) + b"}"))
@@ -118,7 +132,7 @@ class LocalService:
 
     async def get_task(self, request: GetTaskRequest, call: Call) -> TaskDocument:
         """Return a task as it is now."""
-        task = await self._find(_scope(call), request.id)
+        task = await self._authorized(Operation.GET_TASK, request.id, call)
         document = (
             document_of(task) if isinstance(task, StoredTask) else await _durable_document(task)
         )
@@ -126,6 +140,7 @@ class LocalService:
 
     async def list_tasks(self, request: ListTasksRequest, call: Call) -> TaskPage:
         """Return one page of the caller's tasks."""
+        await self._access.check(Operation.LIST_TASKS, call)
         size = request.page_size or DEFAULT_PAGE_SIZE
         after = request.status_timestamp_after
         query = TaskQuery(
@@ -151,7 +166,7 @@ class LocalService:
 
     async def cancel_task(self, request: CancelTaskRequest, call: Call) -> TaskDocument:
         """Cancel a task and return it."""
-        task = await self._find(_scope(call), request.id)
+        task = await self._authorized(Operation.CANCEL_TASK, request.id, call)
         if isinstance(task, StoredTask) and task.state.is_terminal:
             raise TaskNotCancelableError(task.id, task.state.value)  # R-3.1.5-3
         live = await self._runner.adopt(task) if isinstance(task, StoredTask) else task
@@ -160,7 +175,7 @@ class LocalService:
 
     async def subscribe_to_task(self, request: SubscribeToTaskRequest, call: Call) -> EventStream:
         """Follow a task that has not ended, or one that the caller has a cursor for."""
-        task = await self._find(_scope(call), request.id)
+        task = await self._authorized(Operation.SUBSCRIBE_TO_TASK, request.id, call)
         if isinstance(task, StoredTask) and not task.state.is_terminal:
             task = await self._runner.adopt(task)
         if isinstance(task, StoredTask):
@@ -198,8 +213,16 @@ class LocalService:
     async def get_extended_agent_card(
         self, request: GetExtendedAgentCardRequest, call: Call
     ) -> AgentCard:
-        """Refuse: the card promises an extended card, but there is none (R-3.1.11-2)."""
-        raise ExtendedAgentCardNotConfiguredError
+        """Return the card of what this caller may use.
+
+        Without an authenticator there is none, whatever the card promises (R-3.1.11-2).
+        """
+        del request
+        if self._extended_card is None:
+            raise ExtendedAgentCardNotConfiguredError
+        # R-13.3-10
+        await self._access.check(Operation.GET_EXTENDED_AGENT_CARD, call)
+        return await self._extended_card(call)
 
     async def origin_of(self, task_id: str, call: Call) -> str:
         """Return the name of the dialect in which a task was begun; "" if there is no such task."""
@@ -208,6 +231,26 @@ class LocalService:
         except TaskNotFoundError:
             return ""
         return task.origin_dialect if isinstance(task, StoredTask) else task.record.origin_dialect
+
+    async def _authorize_send(
+        self, operation: Operation, request: SendMessageRequest, call: Call
+    ) -> None:
+        """Ask before anything is decided about a message: nothing may come in between then."""
+        if self._access.is_restricted:
+            skill_id = await self._sender.skill_for(request, call)
+            await self._access.check(operation, call, skill_id)
+
+    async def _authorized(
+        self, operation: Operation, task_id: str, call: Call
+    ) -> LiveTask | StoredTask:
+        """Return a task of the caller's with which it may do this (R-13.1-2)."""
+        task = await self._find(_scope(call), task_id)
+        if not self._access.is_restricted:
+            return task
+        record = task if isinstance(task, StoredTask) else task.record
+        await self._access.check(operation, call, record.skill_id)
+        # It may have ended while the policy was asked.
+        return await self._find(_scope(call), task_id)
 
     async def _find(self, scope: Scope, task_id: str) -> LiveTask | StoredTask:
         """Return a task: live, or from the store when it has ended or is put aside."""

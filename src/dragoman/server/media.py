@@ -7,7 +7,14 @@ from typing import Final
 
 from dragoman.errors import UnsupportedMediaTypeError
 
-__all__ = ("A2A_JSON", "EVENT_STREAM", "JSON", "check_is_json", "rest_content_type")
+__all__ = (
+    "A2A_JSON",
+    "EVENT_STREAM",
+    "JSON",
+    "check_is_json",
+    "check_is_plain",
+    "rest_content_type",
+)
 
 JSON: Final = b"application/json"
 A2A_JSON: Final = b"application/a2a+json"
@@ -24,6 +31,15 @@ def check_is_json(headers: Mapping[bytes, str]) -> None:
     if _bare(label) not in _READ:
         raise UnsupportedMediaTypeError(
             f"Content-Type must be application/json or application/a2a+json, not {label[:100]}"
+        )
+
+
+def check_is_plain(headers: Mapping[bytes, str]) -> None:
+    """Refuse a compressed body: how large it is would not be known before it is unpacked."""
+    coding = headers.get(b"content-encoding", "").strip().lower()
+    if coding not in ("", "identity"):
+        raise UnsupportedMediaTypeError(
+            f"Bodies are read as they are, not with Content-Encoding {coding[:100]}"
         )
 
 

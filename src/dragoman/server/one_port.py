@@ -12,8 +12,11 @@ from typing import TYPE_CHECKING, Any, cast
 import uvicorn
 
 from dragoman.bindings.http2.frames import PREFACE
-from dragoman.server.exchange import ABORT, REPLY
+from dragoman.server.exchange import ABORT, REPLY, TLS
 from dragoman.server.http_cycle import CycleProtocol
+from dragoman.server.http_watch import DEFAULT_LIMITS
+from dragoman.server.limits import ConnectionLimits
+from dragoman.server.peers import peer_of
 
 if TYPE_CHECKING:
     from uvicorn.server import ServerState
@@ -45,6 +48,8 @@ class Protocol(CycleProtocol):
             ABORT: {"call": transport.abort},
             REPLY: {},
         }
+        if certificate := peer_of(transport).certificate:
+            self._extensions[TLS] = {"client_cert_chain": (certificate,)}
 
     def on_message_begin(self) -> None:
         """Put it into the scope of each request."""
@@ -56,7 +61,7 @@ class FirstBytes(asyncio.Protocol):
     """A connection that has not said yet what it speaks.
 
     Its first bytes decide; then it belongs to HTTP/1.1 or to the HTTP/2 server, and this is out of
-    the way. One that does not say within the time that uvicorn keeps an idle connection is cut.
+    the way. One that does not say within the time that a connection may idle is cut.
     """
 
     def __init__(
@@ -67,10 +72,11 @@ class FirstBytes(asyncio.Protocol):
         _loop: asyncio.AbstractEventLoop | None = None,
         *,
         http2: Backend,
+        limits: ConnectionLimits = DEFAULT_LIMITS,
     ) -> None:
-        self._speak_http1 = partial(Protocol, config, server_state, app_state, _loop)
+        self._speak_http1 = partial(Protocol, config, server_state, app_state, _loop, limits=limits)
         self._http2 = http2
-        self._patience_seconds = config.timeout_keep_alive
+        self._patience_seconds = limits.keep_alive_seconds
         # uvicorn asks no more of a connection than to be in this set and to have ``shutdown``.
         self._connections = cast("set[object]", server_state.connections)
         self._first = b""
@@ -121,10 +127,12 @@ class FirstBytes(asyncio.Protocol):
         self._connections.discard(self)
 
 
-def speaking_both(http2: Backend) -> type[asyncio.Protocol]:
+def speaking_both(
+    http2: Backend, limits: ConnectionLimits = DEFAULT_LIMITS
+) -> type[asyncio.Protocol]:
     """Return what to give to ``uvicorn.Config`` as ``http`` to serve HTTP/1.1 and HTTP/2."""
     # uvicorn calls it to make a connection, and does not care that it is not a class.
-    return cast("type[asyncio.Protocol]", partial(FirstBytes, http2=http2))
+    return cast("type[asyncio.Protocol]", partial(FirstBytes, http2=http2, limits=limits))
 
 
 class Server(uvicorn.Server):

@@ -32,6 +32,7 @@ from dragoman.server.recovery import fold_of, standing_of
 from dragoman.server.slots import Seat, Slots
 from dragoman.server.turn import ASK, question_name
 from dragoman.server.turns import STORE_POLL_SECONDS, Turns
+from dragoman.service.principal import ANONYMOUS
 from dragoman.service.worker import Failed, Plan, Suspended, Worker
 from dragoman.stores.base import NewTask, Scope, SendRecord, StoredTask, TaskStore
 
@@ -57,6 +58,7 @@ class Limits(Struct, frozen=True, kw_only=True):
 
     running_turns: int = 1000
     waiting_turns: int = 10_000
+    turns_per_owner: int = 5000
     cancel_grace_seconds: float = 10.0
     turn_seconds: float = 0.0
 
@@ -80,7 +82,7 @@ class Runner:
         self._clock = clock
         self._hub = hub
         self._limits = limits
-        self._slots = Slots(limits.running_turns, limits.waiting_turns)
+        self._slots = Slots(limits.running_turns, limits.waiting_turns, limits.turns_per_owner)
         self._turns = Turns(worker, store, self._slots, clock, turn_seconds=limits.turn_seconds)
         self._nursery = Nursery()
         self._live: dict[str, LiveTask] = {}
@@ -109,19 +111,22 @@ class Runner:
         """Return the id of the live task that a client of this scope calls by an id of its own."""
         return self._aliases.get((scope, alias))
 
-    def check(self) -> None:
-        """Raise UnavailableError when no new work can be taken on."""
+    def check(self, owner: str = ANONYMOUS) -> None:
+        """Raise UnavailableError when no new work can be taken on, or none of this owner.
+
+        For the latter it is RateLimitedError.
+        """
         if self._is_draining:
             raise UnavailableError(_STOPPING)
         if not self._store.is_available:
             raise UnavailableError(_NO_STORE)
-        self._slots.check()
+        self._slots.check(owner)
 
     def begin(
         self, task_id: str, record: NewTask, errand: Errand, send: SendRecord | None
     ) -> LiveTask:
         """Create a task and start its first turn."""
-        self.check()
+        self.check(record.scope.owner)
         live = LiveTask(
             watcher=self,
             store=self._store,
@@ -136,7 +141,7 @@ class Runner:
         self._live[task_id] = live
         if record.alias:
             self._aliases[record.scope, record.alias] = task_id
-        live.seat = seat = Seat(self._slots)
+        live.seat = seat = Seat(self._slots, record.scope.owner)
         seat.claim()
         # Spawned before the first write is scheduled: a turn that ends in its first pass is one
         # write.
@@ -242,7 +247,7 @@ class Runner:
             self._spawn_errand(self._give_up(live, INTERRUPTED_REASON), f"end of {live.task_id}")
             return
         live.paused_ms = 0
-        live.seat = seat = Seat(self._slots)
+        live.seat = seat = Seat(self._slots, live.scope.owner)
         seat.claim()
         live.turn = self._nursery.spawn(self._turns.run_again(live, seat), name=live.task_id)
 
@@ -269,11 +274,13 @@ class Runner:
         if live.pause is not None and not live.pause.done():
             live.pause.set_exception(live.lost)
 
-    async def answer(self, plan: Plan, request: SendMessageRequest, context_id: str) -> Message:
+    async def answer(
+        self, plan: Plan, request: SendMessageRequest, context_id: str, owner: str = ANONYMOUS
+    ) -> Message:
         """Have a message answered directly, without a task, in a slot like any turn."""
-        self.check()
+        self.check(owner)
         answered: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
-        seat = Seat(self._slots)
+        seat = Seat(self._slots, owner)
         seat.claim()
         self._spawn_errand(
             self._turns.answer(plan, request, context_id, answered, seat),

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 from dragoman.clock import Clock, SystemClock
 from dragoman.errors import StoreError
+from dragoman.server.access import Access
 from dragoman.server.config import Settings
 from dragoman.server.hub import Hub
-from dragoman.server.local import LocalService
+from dragoman.server.local import ExtendedCard, LocalService
 from dragoman.server.nursery import Nursery
 from dragoman.server.resumption import Resumption, ResumptionLimits
 from dragoman.server.retention import Ages, Retention
@@ -41,6 +43,9 @@ class Runtime:
         *,
         clock: Clock | None = None,
         store: TaskStore | None = None,
+        access: Access | None = None,
+        extended_card: ExtendedCard | None = None,
+        on_stop: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self.clock: Final = clock or SystemClock()
         self.hub: Final = Hub()
@@ -48,6 +53,9 @@ class Runtime:
         self._worker = worker
         self._settings = settings
         self._given_store = store
+        self._access = access
+        self._extended_card = extended_card
+        self._on_stop = on_stop
         self._parts: tuple[TaskStore, Runner, LocalService] | None = None
         self._starting: asyncio.Lock | None = None
 
@@ -93,6 +101,7 @@ class Runtime:
                 limits=Limits(
                     running_turns=settings.max_running_turns,
                     waiting_turns=settings.max_waiting_turns,
+                    turns_per_owner=settings.max_turns_per_owner,
                     cancel_grace_seconds=settings.cancel_grace_seconds,
                     turn_seconds=settings.turn_timeout_seconds,
                 ),
@@ -107,6 +116,8 @@ class Runtime:
                 sender=sender,
                 hub=self.hub,
                 wait_seconds=settings.max_wait_seconds,
+                access=self._access,
+                extended_card=self._extended_card,
             )
             resumption = Resumption(
                 worker=self._worker,
@@ -142,6 +153,8 @@ class Runtime:
         await self.drain()
         await self.nursery.close()
         await self._worker.shutdown()
+        if self._on_stop is not None:
+            await self._on_stop()
         await store.close()
         self._parts = None
         del runner

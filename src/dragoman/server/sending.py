@@ -76,12 +76,30 @@ class Sender:
             request = _with_message(request, task_id=known_id or "")
         if request.message.task_id:
             return await self._continue(scope, request, call, record)
-        plan = self._worker.plan(request)
+        plan = self._worker.plan(request, call.scopes)
         # R-3.4.1-1, R-3.4.1-3: a context of the client's is kept as it is, a missing one is made.
         context_id = request.message.context_id or self._clock.new_id()
         if plan.is_direct and not call.always_task:
-            return await self._answer(plan, request, context_id, record)
+            return await self._answer(plan, request, context_id, scope.owner, record)
         return self._begin(scope, plan, request, call, context_id, record)
+
+    async def skill_for(self, request: SendMessageRequest, call: Call) -> str:
+        """Return the skill that a message is for; nothing is delivered.
+
+        Raises what ``send`` would: TaskNotFoundError, or what is wrong with a new message.
+        """
+        scope = Scope(call.tenant, call.owner)
+        name = call.alias or request.message.task_id
+        known_id = await self._known_as(scope, name) if name else None
+        if known_id is None:
+            if request.message.task_id and not call.alias:
+                raise TaskNotFoundError(name)
+            return self._worker.plan(request, call.scopes).skill_id
+        live = self._runner.find(scope, known_id)
+        task = live.record if live is not None else await self._store.load(scope, known_id)
+        if task is None:
+            raise TaskNotFoundError(name)
+        return task.skill_id
 
     def _begin(
         self,
@@ -139,6 +157,7 @@ class Sender:
             live = await self._runner.adopt(stored)
         context_id = live.record.context_id
         _check_context(message, context_id)
+        self._worker.check_scopes(live.record.skill_id, call.scopes)
         send = None if record is None else replace(record, task_id=message.task_id)
         errand = _errand(request, call, message.task_id, context_id)
         delivery = self._runner.deliver(live, errand, send)
@@ -149,14 +168,19 @@ class Sender:
         return Accepted(live, delivery.settled, _or_forget(delivery.stored, end))
 
     async def _answer(
-        self, plan: Plan, request: SendMessageRequest, context_id: str, record: SendRecord | None
+        self,
+        plan: Plan,
+        request: SendMessageRequest,
+        context_id: str,
+        owner: str,
+        record: SendRecord | None,
     ) -> Message:
         if record is None:
-            return await self._runner.answer(plan, request, context_id)
+            return await self._runner.answer(plan, request, context_id, owner)
         reply: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
         end = self._sends.begin_reply(record, reply)
         try:
-            answer = await self._runner.answer(plan, request, context_id)
+            answer = await self._runner.answer(plan, request, context_id, owner)
             await self._remember(replace(record, reply=msgspec.json.encode(answer)))
         except BaseException as error:
             if isinstance(error, Exception):
@@ -234,6 +258,7 @@ def _errand(request: SendMessageRequest, call: Call, task_id: str, context_id: s
         ),
         metadata=request.metadata or {},
         extensions=call.extensions,
+        principal=call.principal,
         accepted_output_modes=() if configuration is None else configuration.accepted_output_modes,
     )
 

@@ -1,19 +1,29 @@
-"""How many turns run at once, and how many may wait for that."""
+"""How many turns run at once, and how many may wait for that: in all, and of one owner."""
 
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections import deque
+from typing import Final
 
 from dragoman.errors import UnavailableError
+from dragoman.server.holdings import Holdings
+from dragoman.service.principal import ANONYMOUS
 
 __all__ = ("Seat", "Slots")
 
 
 class Slots:
-    """A bounded number of running turns, and a bounded queue: first come, first served."""
+    """A bounded number of running turns, and a bounded queue: first come, first served.
 
-    def __init__(self, running: int, waiting: int) -> None:
+    Args:
+        per_owner: how many of both one owner may have. Callers whom nobody knows are one owner and
+            yet many: for them the other two bounds stand alone.
+    """
+
+    def __init__(self, running: int, waiting: int, per_owner: int = sys.maxsize) -> None:
+        self.held: Final = Holdings(per_owner, "turns at work or waiting")
         self._free = running
         self._queue_limit = waiting
         self._queue: deque[asyncio.Future[None]] = deque()
@@ -23,8 +33,15 @@ class Slots:
         """Count the turns that wait for a slot."""
         return len(self._queue)
 
-    def check(self) -> None:
-        """Raise UnavailableError when a further turn would find the queue full."""
+    def check(self, owner: str = ANONYMOUS) -> None:
+        """Raise when a further turn would be one too many.
+
+        Raises:
+            UnavailableError: the queue is full.
+            RateLimitedError: it is not, but the owner has all the turns that one may.
+        """
+        if owner != ANONYMOUS:
+            self.held.check(owner)
         if self._free <= 0 and len(self._queue) >= self._queue_limit:
             raise UnavailableError("The agent is busy: too many tasks are waiting; try again later")
 
@@ -61,10 +78,11 @@ class Seat:
     the turn waits for it when it gets to run (``taken``).
     """
 
-    __slots__ = ("_is_claimed", "_slots", "_waiter")
+    __slots__ = ("_is_claimed", "_owner", "_slots", "_waiter")
 
-    def __init__(self, slots: Slots) -> None:
+    def __init__(self, slots: Slots, owner: str = ANONYMOUS) -> None:
         self._slots = slots
+        self._owner = owner
         self._is_claimed = False
         self._waiter: asyncio.Future[None] | None = None
 
@@ -77,6 +95,8 @@ class Seat:
         """Take a slot or a place in the queue."""
         if not self._is_claimed:
             self._is_claimed = True
+            if self._owner != ANONYMOUS:
+                self._slots.held.count(self._owner)
             self._waiter = self._slots.take()
 
     async def taken(self) -> None:
@@ -92,6 +112,8 @@ class Seat:
         if not self._is_claimed:
             return
         self._is_claimed = False
+        if self._owner != ANONYMOUS:
+            self._slots.held.give_back(self._owner)
         waiter, self._waiter = self._waiter, None
         if waiter is None:
             self._slots.give_back()

@@ -16,6 +16,7 @@ from dragoman.model.tasks import Artifact
 from dragoman.server.errands import Answer, Errand, decode_answer, encode
 from dragoman.server.live import LiveTask
 from dragoman.server.slots import Seat
+from dragoman.service.principal import Principal
 from dragoman.service.worker import Suspended
 
 __all__ = ("ASK", "LiveTurn", "question_name")
@@ -85,6 +86,11 @@ class LiveTurn:
     def owner(self) -> str:
         """Who owns it."""
         return self._live.scope.owner
+
+    @property
+    def principal(self) -> Principal:
+        """Who sent the message this turn answers."""
+        return self._errand.principal
 
     @property
     def skill_id(self) -> str:

@@ -28,18 +28,16 @@ from dragoman.model.operations import (
     SubscribeToTaskRequest,
 )
 from dragoman.model.push import TaskPushNotificationConfig
+from dragoman.service.principal import NOBODY, Principal
 
-__all__ = ("ANONYMOUS", "A2AService", "Call", "EventStream")
-
-ANONYMOUS = "anonymous"
-"""The owner all callers share while the agent has no authenticator (Q-34)."""
+__all__ = ("A2AService", "Call", "EventStream")
 
 
 class Call(Struct, frozen=True, kw_only=True, gc=False):
     """Who calls and how: what an operation needs beside its request.
 
     Attributes:
-        tenant, owner: whose records the call may touch.
+        tenant, principal: whose records the call may touch, and who makes it.
         dialect: the name of the wire form the caller speaks.
         extensions: the extensions active for this call.
         cursor: the last event the caller has seen (``Last-Event-ID``), if it said so.
@@ -48,16 +46,28 @@ class Call(Struct, frozen=True, kw_only=True, gc=False):
         ends_at_stops: a stream ends wherever the task stops, and following a task that has ended
             shows it (0.x).
         always_task: the answer to a send is a task in any case (0.1).
+        base_url: the address under which the caller knows the agent, "" if that is not known.
     """
 
     tenant: str = ""
-    owner: str = ANONYMOUS
+    principal: Principal = NOBODY
     dialect: str = "1.0"
     extensions: tuple[str, ...] = ()
     cursor: int | None = None
     alias: str = ""
     ends_at_stops: bool = False
     always_task: bool = False
+    base_url: str = ""
+
+    @property
+    def owner(self) -> str:
+        """Whose records the caller's are."""
+        return self.principal.owner
+
+    @property
+    def scopes(self) -> frozenset[str]:
+        """What the caller was granted."""
+        return self.principal.scopes
 
 
 class EventStream(Protocol):

@@ -15,6 +15,7 @@ from dragoman.model.cards import AgentSkill
 from dragoman.model.messages import Message
 from dragoman.model.operations import SendMessageRequest
 from dragoman.model.tasks import Artifact
+from dragoman.service.principal import Principal
 
 __all__ = ("Completed", "Failed", "Outcome", "Plan", "Refused", "Suspended", "Turn", "Worker")
 
@@ -87,6 +88,11 @@ class Turn(Protocol):
     @property
     def owner(self) -> str:
         """Who owns it."""
+        ...
+
+    @property
+    def principal(self) -> Principal:
+        """Who sent the message this turn answers, with what was granted then."""
         ...
 
     @property
@@ -187,11 +193,16 @@ class Worker(Protocol):
         """The skills to publish, the default one first."""
         ...
 
-    def plan(self, request: SendMessageRequest) -> Plan:
+    def plan(self, request: SendMessageRequest, scopes: frozenset[str] = frozenset()) -> Plan:
         """Choose how to answer a message that begins something new.
 
-        Raises A2AError (an unknown skill, a missing or wrong parameter) before anything is stored.
+        Raises A2AError (an unknown skill, one that needs other scopes than the caller has, a
+        missing or wrong parameter) before anything is stored.
         """
+        ...
+
+    def check_scopes(self, skill_id: str, scopes: frozenset[str]) -> None:
+        """Raise PermissionDeniedError for a message to a skill that needs other scopes."""
         ...
 
     async def answer(self, plan: Plan, request: SendMessageRequest, context_id: str) -> Message:

@@ -69,7 +69,7 @@ async def served(
 
     config = uvicorn.Config(
         app,
-        http=speaking_both(app.grpc),
+        http=speaking_both(app.grpc, app.connection_limits),
         log_config=None,
         ws="none",
         access_log=False,

@@ -9,6 +9,7 @@ from dragoman.agent.results import Reply
 from dragoman.errors import NoAnswerError
 from dragoman.model.events import TaskArtifactUpdateEvent
 from dragoman.model.messages import Message, Role
+from dragoman.service.principal import Principal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -58,6 +59,7 @@ class RecordingTurn:
         context_id: str = "context-1",
         tenant: str = "",
         owner: str = "anonymous",
+        scopes: Iterable[str] = (),
         metadata: JsonObject | None = None,
         extensions: tuple[str, ...] = (),
         accepted_output_modes: tuple[str, ...] = (),
@@ -69,6 +71,7 @@ class RecordingTurn:
         self.context_id = context_id
         self.tenant = tenant
         self.owner = owner
+        self.principal = Principal(owner=owner, scopes=frozenset(scopes))
         self.metadata: JsonObject = metadata or {}
         self.extensions = extensions
         self.accepted_output_modes = accepted_output_modes

@@ -6,7 +6,12 @@ import pytest
 
 from dragoman import Agent, AgentExtension, AgentProvider, Context, Message, Reply
 from dragoman.bindings.rest import RESERVED_SEGMENTS
-from dragoman.errors import InvalidParamsError, UnsupportedOperationError, UsageError
+from dragoman.errors import (
+    InvalidParamsError,
+    PermissionDeniedError,
+    UnsupportedOperationError,
+    UsageError,
+)
 from dragoman.model.cards import AgentSkill
 from dragoman.model.operations import SendMessageRequest
 from dragoman.model.parts import Part
@@ -477,3 +482,88 @@ def test_settings_make_an_app_of_their_own(agent: Agent) -> None:
 def test_a_setting_that_does_not_exist_is_refused(agent: Agent) -> None:
     with pytest.raises(UsageError):
         agent.asgi(nothing=1)
+
+
+# --- scopes -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def guarded() -> Agent:
+    agent = Agent("Bank")
+
+    @agent.skill(hidden=True, scopes=["audit"])
+    async def books(year: int) -> str:
+        return str(year)
+
+    @agent.skill
+    async def rates(text: str) -> str:
+        return text
+
+    @agent.skill(scopes=["pay", "sign"])
+    async def transfer(amount: int) -> str:
+        return str(amount)
+
+    return agent
+
+
+def test_hidden_skills_are_kept_apart(guarded: Agent) -> None:
+    assert [skill.id for skill in guarded.skills] == ["rates", "transfer"]
+    assert [skill.id for skill in guarded.hidden_skills] == ["books"]
+    assert guarded.skill_scopes == {"books": {"audit"}, "transfer": {"pay", "sign"}}
+
+
+def test_a_hidden_skill_is_not_the_default_one(guarded: Agent) -> None:
+    assert guarded.plan(request("x")).skill_id == "rates"
+
+
+def test_a_missing_scope_is_named_and_nothing_of_the_parameters(guarded: Agent) -> None:
+    with pytest.raises(PermissionDeniedError, match=r"needs the scope sign$") as caught:
+        guarded.plan(request("no number", skill_id="transfer"), frozenset({"pay"}))
+    assert caught.value.metadata == {"missingScopes": "sign"}
+
+
+def test_who_has_all_scopes_may_use_the_skill(guarded: Agent) -> None:
+    scopes = frozenset({"pay", "sign", "more"})
+    assert guarded.plan(request({"amount": 1}, skill_id="transfer"), scopes).skill_id == "transfer"
+    guarded.check_scopes("transfer", scopes)
+    with pytest.raises(PermissionDeniedError, match="pay, sign"):
+        guarded.check_scopes("transfer", frozenset())
+
+
+@pytest.mark.parametrize("place", ["skill_id", "of_request"])
+def test_a_hidden_skill_is_unknown_to_who_may_not_use_it(guarded: Agent, place: str) -> None:
+    messages: list[str] = []
+    for skill in ("books", "nothing"):
+        with pytest.raises(InvalidParamsError) as caught:
+            guarded.plan(request({"year": 1}, **{place: skill}))
+        messages.append(caught.value.message)
+    assert messages[0] == messages[1]
+    asked = request({"year": 1}, **{place: "books"})
+    assert guarded.plan(asked, frozenset({"audit"})).skill_id == "books"
+
+
+def test_a_route_to_a_hidden_skill_does_not_tell_what_is_missing(guarded: Agent) -> None:
+    @guarded.route
+    def choose(message: Message) -> str:
+        del message
+        return "books"
+
+    assert callable(choose)
+    with pytest.raises(PermissionDeniedError) as caught:
+        guarded.plan(request({"year": 1}))
+    assert (caught.value.message, caught.value.metadata) == ("Permission denied", {})
+    assert guarded.plan(request({"year": 1}), frozenset({"audit"})).skill_id == "books"
+
+
+@pytest.mark.parametrize(
+    ("scopes", "words"),
+    [("pay", r"scopes must be a list, such as \['pay'\]"), (["a b"], "'a b' is no scope")],
+)
+def test_scopes_that_cannot_be_granted_are_refused(
+    guarded: Agent, scopes: list[str], words: str
+) -> None:
+    async def f(text: str) -> str:
+        return text
+
+    with pytest.raises(UsageError, match=words):
+        guarded.skill(scopes=scopes)(f)

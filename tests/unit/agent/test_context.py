@@ -24,6 +24,7 @@ def test_a_context_shows_its_task() -> None:
         "hi",
         tenant="acme",
         owner="ada",
+        scopes=("read", "write"),
         metadata={"a": 1},
         extensions=("https://x.example",),
         accepted_output_modes=("text/plain",),
@@ -31,6 +32,7 @@ def test_a_context_shows_its_task() -> None:
     ctx = Context(turn)
     assert (ctx.task_id, ctx.context_id) == ("task-1", "context-1")
     assert (ctx.tenant, ctx.user) == ("acme", "ada")
+    assert (ctx.principal.owner, ctx.scopes) == ("ada", {"read", "write"})
     assert (ctx.message, ctx.history) == (turn.message, (turn.message,))
     assert ctx.metadata == {"a": 1}
     assert ctx.extensions == ("https://x.example",)

@@ -4,7 +4,8 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from dragoman.auth.card_keys import KeysOutOfReachError, NoKeyError, TrustedKeys, read_key
+from dragoman.auth.card_keys import KeysOutOfReachError, TrustedKeys
+from dragoman.auth.key_sets import NoKeyError
 from dragoman.errors import UsageError
 from dragoman.testing.clock import FakeClock
 from tests.unit.auth.answering import Answering
@@ -144,38 +145,6 @@ async def test_a_key_that_is_not_in_force_is_no_key(more: dict[str, object]) -> 
 async def test_a_key_that_is_in_force_is_one() -> None:
     keys = TrustedKeys({"keys": [{**ONE, "nbf": NOW, "exp": NOW + 1}]}, clock=FakeClock())
     assert await kids(keys, "one") == ["one"]
-
-
-SMALL = "AQAB" * 40
-
-
-@pytest.mark.parametrize(
-    ("key", "finding"),
-    [
-        ({"kty": "oct", "k": "c2VjcmV0"}, "a key of type 'oct' is not accepted"),
-        ({}, "a key of type None is not accepted"),
-        ({"kty": "RSA", "n": SMALL, "e": "AQAB"}, "has at least 2048 bits"),
-        ({"kty": "RSA", "n": "\N{EURO SIGN}", "e": "AQAB"}, "has at least 2048 bits"),
-        ({"kty": "EC", "crv": "P-256", "x": "AA", "y": "AA"}, "the key cannot be read"),
-        ({"kty": "EC"}, "the key cannot be read"),
-        ({"kty": "OKP", "crv": "Ed25519", "x": 1}, "the key cannot be read"),
-    ],
-)
-async def test_a_key_of_a_kind_that_is_not_accepted_is_told(
-    key: dict[str, object], finding: str
-) -> None:
-    assert finding in await reason(TrustedKeys({"keys": [{**key, "kid": "k"}]}), "k")
-    with pytest.raises(NoKeyError, match=finding):
-        read_key(key)
-
-
-def test_a_set_that_cannot_be_read_is_told(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"cannot read no\.json: No such file"):
-        TrustedKeys("no.json")
-    path = tmp_path / "keys.json"
-    path.write_text("[]")
-    with pytest.raises(UsageError, match="is no key set"):
-        TrustedKeys(path)
 
 
 def test_only_addresses_of_https_can_be_allowed() -> None:

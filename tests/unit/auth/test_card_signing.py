@@ -6,9 +6,10 @@ from hypothesis import given
 from joserfc.jwk import ECKey, OKPKey, RSAKey
 
 from dragoman.auth.card_forms import payloads_of
-from dragoman.auth.card_keys import TrustedKeys, read_key
+from dragoman.auth.card_keys import TrustedKeys
 from dragoman.auth.card_signing import CardSigner, Verification, verify_card
 from dragoman.auth.jws import ALGORITHMS, sign
+from dragoman.auth.key_sets import read_key
 from dragoman.dialects.v1_0.card import encode_card
 from dragoman.errors import A2AError, UsageError
 from dragoman.model.cards import AgentCard, AgentCardSignature
@@ -237,7 +238,7 @@ async def test_a_signature_can_say_where_its_key_is() -> None:
         ({**new_key("ES256"), "alg": "HS256"}, "cards are not signed with 'HS256'"),
         ({**new_key("ES256"), "alg": "RS256"}, "the key cannot sign with RS256"),
         ("no.pem", r"cannot read no\.pem"),
-        (__file__, "holds no private key in PEM form"),
+        (__file__, "holds no private key"),
     ],
 )
 def test_a_key_that_cannot_sign_is_told(key: dict[str, object] | str, finding: str) -> None:
@@ -248,5 +249,5 @@ def test_a_key_that_cannot_sign_is_told(key: dict[str, object] | str, finding: s
 def test_an_encrypted_key_is_told(tmp_path: Path) -> None:
     path = tmp_path / "key.pem"
     path.write_bytes(ECKey.generate_key("P-256").as_pem(private=True, password="x"))  # noqa: S106 - of this test
-    with pytest.raises(UsageError, match="or an encrypted one"):
+    with pytest.raises(UsageError, match="PEM that is not encrypted"):
         CardSigner(path)

@@ -4,8 +4,8 @@ from base64 import urlsafe_b64encode
 import pytest
 from joserfc.errors import JoseError
 
-from dragoman.auth.card_keys import read_key
 from dragoman.auth.jws import ALGORITHMS, BadSignatureError, Jws, is_signed_with, read_jws, sign
+from dragoman.auth.key_sets import read_key
 from dragoman.model.cards import AgentCardSignature
 from tests.unit.auth.signing_cards import new_key
 

@@ -73,3 +73,11 @@ async def test_where_tokens_are_given_back_is_read_too() -> None:
     server = Answering({**METADATA, "revocation_endpoint": "https://id.example/revoke"})
     found = await discover(server.http, ISSUER)
     assert found == Endpoints(TOKEN, DEVICE, "https://id.example/revoke")
+
+
+async def test_the_place_of_the_keys_is_read_and_must_be_safe() -> None:
+    keys = "https://id.example/jwks"
+    server = Answering({**METADATA, "jwks_uri": keys}, {**METADATA, "jwks_uri": "http://x.example"})
+    assert (await discover(server.http, ISSUER)).keys_url == keys
+    with pytest.raises(AuthorizationServerError, match="jwks_uri that is not safe"):
+        await read_metadata(server.http, "https://id.example/m")

@@ -267,6 +267,16 @@ async def test_a_server_that_takes_none_back_says_so() -> None:
         await server.revoke(Token("t1", 0))
 
 
+async def test_a_server_is_asked_what_a_token_is_worth() -> None:
+    answering = Answering({"active": True, "sub": "alice"})
+    server = replace(server_of(answering), introspection_url="https://id.example/introspect")
+    assert await server.introspect("t1") == {"active": True, "sub": "alice"}
+    assert answering.forms == [
+        {"token": "t1", "token_type_hint": "access_token", "client_id": "me&co"}
+    ]
+    assert answering.asked[0].url == "https://id.example/introspect"
+
+
 def test_the_server_is_shown_without_its_secrets() -> None:
     shown = repr(server_of(Answering(), word="s3cret"))
     assert shown == f"AuthorizationServer(token_url={TOKEN!r})"

@@ -114,7 +114,7 @@ async def test_the_last_one_takes_the_file_with_it(tmp_path: Path) -> None:
 async def test_what_a_killed_process_has_left_behind_does_not_matter(tmp_path: Path) -> None:
     file = LoginFile(tmp_path / "own")
     await put(file, LOGIN)
-    file.path.with_suffix(".new").write_text("half")
+    file.path.with_name("tokens.json.new").write_text("half")
     await put(file, replace(LOGIN, client_id="you"))
     assert len(file.read()) == 2
 

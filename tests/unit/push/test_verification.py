@@ -1,11 +1,11 @@
 import pytest
 
+from dragoman.auth.issuer_keys import IssuerKeys
 from dragoman.errors import PermissionDeniedError, UnauthenticatedError
 from dragoman.model.push import AuthenticationInfo
 from dragoman.push.headers import credential_headers, token_headers
 from dragoman.push.hmac_signing import hmac_headers
 from dragoman.push.jwt_signing import JwtRules
-from dragoman.push.sender_keys import SenderKeys
 from dragoman.push.verification import Proof, Verifier
 from dragoman.testing.clock import FakeClock
 from tests.unit.push.receiving import URL, Sender
@@ -24,7 +24,7 @@ def verifier(
     secrets: tuple[bytes, ...] = (),
     sender: Sender | None = None,
 ) -> Verifier:
-    keys = sender and SenderKeys(keys=sender.jwks, url="", http=None, clock=CLOCK)
+    keys = sender and IssuerKeys(keys=sender.jwks, clock=CLOCK)
     return Verifier(
         tokens=tokens,
         authentication=authentication,

@@ -14,6 +14,7 @@ from dragoman.model.operations import (
 )
 from dragoman.model.parts import Part
 from dragoman.model.tasks import Artifact, Task
+from dragoman.server.access import Access
 from dragoman.server.config import Settings
 from dragoman.server.local import LocalService
 from dragoman.server.runtime import Runtime
@@ -51,13 +52,19 @@ class Store(MemoryTaskStore):
 class Agency:
     """A service, and what it stands on."""
 
-    def __init__(self, worker: ScriptedWorker, store: Store, wait_seconds: float) -> None:
+    def __init__(
+        self,
+        worker: ScriptedWorker,
+        store: Store,
+        wait_seconds: float,
+        access: Access | None = None,
+    ) -> None:
         self.store = store
         self.clock = FakeClock()
         settings = Settings(
             max_wait_seconds=wait_seconds, shutdown_grace_seconds=0, cancel_grace_seconds=0
         )
-        self.runtime = Runtime(worker, settings, clock=self.clock, store=self.store)
+        self.runtime = Runtime(worker, settings, clock=self.clock, store=self.store, access=access)
 
     async def open(self) -> None:
         self.service: LocalService = await self.runtime.service()
@@ -104,8 +111,9 @@ async def serving(
     answer: Callable[[SendMessageRequest], Awaitable[Message]] | None = None,
     store: Store | None = None,
     wait_seconds: float = 60,
+    access: Access | None = None,
 ) -> AsyncGenerator[Agency]:
-    agency = Agency(ScriptedWorker(run, answer=answer), store or Store(), wait_seconds)
+    agency = Agency(ScriptedWorker(run, answer=answer), store or Store(), wait_seconds, access)
     await agency.open()
     try:
         yield agency

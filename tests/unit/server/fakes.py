@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from dragoman.engine.commands import AddArtifact, Begin, Command, Start
 from dragoman.engine.fold import TaskFold
 from dragoman.engine.machine import Standing
-from dragoman.errors import StoreError
+from dragoman.errors import PermissionDeniedError, StoreError
 from dragoman.model.cards import AgentSkill
 from dragoman.model.messages import Message, Role
 from dragoman.model.operations import SendMessageRequest
@@ -65,9 +65,11 @@ class ScriptedWorker:
         run: Callable[[Turn], Awaitable[Outcome]] | None = None,
         *,
         answer: Callable[[SendMessageRequest], Awaitable[Message]] | None = None,
+        scopes: frozenset[str] = frozenset(),
         resumes: bool = True,
     ) -> None:
         self._run = run
+        self._scopes = scopes
         self._answer = answer
         self._resumes = resumes
         self.canceled_turns: list[Turn] = []
@@ -79,10 +81,17 @@ class ScriptedWorker:
         """Publish one skill."""
         return (AgentSkill(id="echo", name="Echo", description="Repeat.", tags=("echo",)),)
 
-    def plan(self, request: SendMessageRequest) -> Plan:
+    def plan(self, request: SendMessageRequest, scopes: frozenset[str] = frozenset()) -> Plan:
         """Answer directly if there is an answer."""
         del request
+        self.check_scopes("echo", scopes)
         return Plan(skill_id="echo", is_direct=self._answer is not None)
+
+    def check_scopes(self, skill_id: str, scopes: frozenset[str]) -> None:
+        """Refuse who lacks the scopes of the script."""
+        del skill_id
+        if not self._scopes <= scopes:
+            raise PermissionDeniedError.for_want_of(self._scopes - scopes)
 
     async def answer(self, plan: Plan, request: SendMessageRequest, context_id: str) -> Message:
         """Answer by the script."""

@@ -17,11 +17,13 @@ from dragoman.dialects.base import Dialect
 from dragoman.errors import A2AError, InternalError, TaskNotFoundError, spelling_of
 from dragoman.model.documents import EventDocument
 from dragoman.model.operations import Operation
+from dragoman.server.door import Visitor
 from dragoman.server.exchange import Receive, Scope, Send
 from dragoman.server.grpc_server import GrpcServer, Services
 from dragoman.server.http2_limits import Http2Limits
 from dragoman.server.one_port import Server, speaking_both
 from dragoman.server.tls import Tls
+from dragoman.service.principal import Principal
 from dragoman.service.service import EventStream
 
 __all__ = (
@@ -113,6 +115,7 @@ class FakePerforms:
     """Answers as the request says, and remembers who asked what."""
 
     def __init__(self) -> None:
+        self.principals: list[Principal] = []
         self.asked: list[tuple[bytes, Mapping[bytes, str]]] = []
         self.explained: list[Exception] = []
         self.told = asyncio.Event()
@@ -127,10 +130,11 @@ class FakePerforms:
         dialect: GrpcDialect,
         operation: Operation,
         params: bytes,
-        metadata: Mapping[bytes, str],
+        visitor: Visitor,
     ) -> Answered:
         del dialect, operation
-        self.asked.append((params, metadata))
+        self.asked.append((params, visitor.headers))
+        self.principals.append(visitor.principal)
         self.called.set()
         if self.hold is not None:
             await self.hold.wait()
@@ -146,22 +150,28 @@ class FakePerforms:
         self.told.set()
         return problem if isinstance(problem, A2AError) else InternalError("Internal error")
 
-    def admit(self, peer: str | None, headers: Mapping[bytes, str]) -> None:
-        del headers
-        self.admitted.append(peer)
+    async def enter(self, visitor: Visitor) -> Principal:
+        """Let everybody in, by their address."""
+        self.admitted.append(visitor.peer)
+        return Principal(owner=visitor.peer or "local")
 
 
 def new_server(
     performs: FakePerforms,
     *,
     stall_seconds: float = 60.0,
+    body_seconds: float = 60.0,
     max_body_bytes: int = 1_000_000,
+    max_headers: int = 1000,
     heartbeat_seconds: float = 15.0,
     is_ready: Callable[[], bool] = lambda: True,
 ) -> GrpcServer:
     """Return a gRPC server on top of ``performs``."""
     limits = Http2Limits(
         max_body_bytes=max_body_bytes,
+        max_headers=max_headers,
+        max_header_bytes=16_384,
+        body_seconds=body_seconds,
         heartbeat_seconds=heartbeat_seconds,
         stall_seconds=stall_seconds,
     )
@@ -169,7 +179,7 @@ def new_server(
         performs,
         limits,
         services=lambda: Services(dialects=(dialect,)),
-        admit=performs.admit,
+        enter=performs.enter,
         is_ready=is_ready,
     )
 
@@ -206,9 +216,7 @@ class OnePort:
 
 
 @asynccontextmanager
-async def one_port(
-    grpc_server: GrpcServer, *, tls: Tls | None = None, keep_alive_seconds: int = 5
-) -> AsyncGenerator[OnePort]:
+async def one_port(grpc_server: GrpcServer, *, tls: Tls | None = None) -> AsyncGenerator[OnePort]:
     """Serve HTTP/1.1 and gRPC on one port of the loopback."""
     config = uvicorn.Config(
         hello,  # type: ignore[arg-type] - any ASGI app will do
@@ -217,7 +225,6 @@ async def one_port(
         lifespan="off",
         log_config=None,
         access_log=False,
-        timeout_keep_alive=keep_alive_seconds,
         timeout_graceful_shutdown=5,
     )
     config.load()

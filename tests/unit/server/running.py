@@ -154,9 +154,13 @@ async def stage(
     resumes: bool = True,
     running_turns: int = 10,
     waiting_turns: int = 10,
+    turns_per_owner: int = 10,
 ) -> Stage:
     limits = Limits(
-        running_turns=running_turns, waiting_turns=waiting_turns, cancel_grace_seconds=0
+        running_turns=running_turns,
+        waiting_turns=waiting_turns,
+        turns_per_owner=turns_per_owner,
+        cancel_grace_seconds=0,
     )
     made = Stage(ScriptedWorker(run, answer=answer, resumes=resumes), limits)
     await made.store.open()

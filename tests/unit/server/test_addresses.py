@@ -2,7 +2,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from dragoman.server.addresses import base_url
+from dragoman.server.addresses import Addressing, base_url
 
 PROXY = "10.0.0.1"
 STRANGER = "203.0.113.7"
@@ -171,3 +171,22 @@ def test_without_a_host_the_address_connected_to_will_do(
     server: tuple[str, int | None] | None, expected: str
 ) -> None:
     assert url(server=server) == expected
+
+
+class Sent:
+    """A request that came to this place."""
+
+    headers: Mapping[bytes, str] = {b"host": "agent.example", b"x-forwarded-host": "other.example"}
+    scheme, root_path, server = "https", "/bots", None
+
+    def __init__(self, peer: str) -> None:
+        self.peer = peer
+
+
+def test_a_request_tells_its_address_as_far_as_it_is_believed() -> None:
+    addressing = Addressing(None, ["192.0.2.1"])
+    assert addressing.base_of(Sent("192.0.2.1")) == "https://other.example/bots"
+    assert addressing.base_of(Sent("192.0.2.2")) == "https://agent.example/bots"
+    assert Addressing("https://public.example/", ()).base_of(Sent("192.0.2.2")) == (
+        "https://public.example"
+    )

@@ -1,8 +1,11 @@
 """The application as an ASGI server sees it, without one."""
 
+from pathlib import Path
+
 import pytest
 
 from dragoman import Agent
+from dragoman.auth.key_records import KeyRecord, change_keys, digest_of
 from dragoman.errors import UsageError
 from dragoman.server.asgi import App, build_app
 from dragoman.server.config import Settings
@@ -118,3 +121,49 @@ async def test_who_leaves_before_the_request_is_read_gets_no_answer(path: str) -
         scope: Event = {"type": "http", "method": "POST", "path": path, "headers": []}
         await client.app(scope, receive, send)
     assert sent == []
+
+
+# --- who may call -------------------------------------------------------------------------------
+
+
+def write_keys(folder: Path, key: str) -> Path:
+    path = folder / "keys.json"
+    record = KeyRecord(
+        id="k-1", owner="ada", hash=digest_of(key), created="2026-01-01T00:00:00.000Z"
+    )
+    change_keys(path, lambda _: (record,))
+    return path
+
+
+async def test_a_file_of_keys_closes_an_agent_that_asks_for_nothing(tmp_path: Path) -> None:
+    keys = write_keys(tmp_path, "a-long-random-key")
+    async with calling(echo_agent(), api_keys=str(keys)) as client:
+        refused = await client.request("GET", "/tasks", peer="203.0.113.7")
+        assert refused.status == 401
+        assert refused.headers["www-authenticate"].startswith("ApiKey ")
+        found = await client.request(
+            "GET", "/tasks", peer="203.0.113.7", x_api_key="a-long-random-key"
+        )
+        assert found.status == 200
+        card = await client.request("GET", "/.well-known/agent-card.json", peer="203.0.113.7")
+        assert list(card.json["securitySchemes"]) == ["apiKey"]
+
+
+def test_scopes_that_nobody_could_have_are_a_mistake() -> None:
+    agent = echo_agent()
+
+    @agent.skill(scopes=["pay"])
+    async def transfer(text: str) -> str:
+        return text
+
+    with pytest.raises(UsageError, match="skill transfer needs scopes"):
+        build_app(agent, {"store": "memory:"})
+
+
+async def test_that_callers_are_known_cannot_be_switched_off_by_a_setting(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    keys = write_keys(tmp_path, "a-long-random-key")
+    async with calling(echo_agent(), api_keys=str(keys), allow_anonymous=True) as client:
+        assert (await client.request("GET", "/tasks")).status == 401
+    assert "allow_anonymous has no effect: this agent has authenticators" in caplog.messages

@@ -4,10 +4,14 @@ from typing import Any, cast
 
 import pytest
 
+from dragoman.auth.authenticator import Evidence
+from dragoman.auth.combining import AllOf, Alternative, Combination
 from dragoman.dialects.negotiation import V0_1, V1_0, Version
 from dragoman.errors import UsageError
 from dragoman.model.base import JsonObject
 from dragoman.model.cards import AgentExtension, AgentProvider, AgentSkill
+from dragoman.model.security import APIKeySecurityScheme, SecurityScheme
+from dragoman.server.access import Policy
 from dragoman.server.card import (
     SKILL_SCHEMA_EXTENSION,
     CardDesk,
@@ -16,6 +20,7 @@ from dragoman.server.card import (
     capabilities_of,
     is_fresh,
 )
+from dragoman.service.principal import Principal
 
 STARTED_MS = 1_767_225_600_999
 STARTED = "Thu, 01 Jan 2026 00:00:00 GMT"
@@ -39,6 +44,10 @@ class Described:
     skills: tuple[AgentSkill, ...] = (
         AgentSkill(id="echo", name="Echo", description="Repeat.", tags=("echo",)),
     )
+    hidden_skills: tuple[AgentSkill, ...] = ()
+    skill_scopes: dict[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
+    auth: tuple[Alternative, ...] = ()
+    authorize: Policy | None = None
     schemas: dict[str, JsonObject] = field(default_factory=dict[str, JsonObject])
     input_modes: tuple[str, ...] = ("text/plain",)
     output_modes: tuple[str, ...] = ("text/plain",)
@@ -95,6 +104,14 @@ def test_an_agent_that_does_not_describe_itself_is_described_by_its_name() -> No
 def test_an_agent_without_skills_is_not_published() -> None:
     with pytest.raises(UsageError, match=r"agent 'Echo' has no skills; .* @agent\.skill"):
         CardDesk(Described(skills=()), STARTED_MS)
+
+
+def test_a_card_that_is_larger_than_clients_read_is_not_published() -> None:
+    desk = CardDesk(Described(), STARTED_MS)
+    size = len(desk.file("http://localhost").body)
+    desk.check_size(size)
+    with pytest.raises(UsageError, match=f"has {size} bytes; max_card_bytes is {size - 1}"):
+        desk.check_size(size - 1)
 
 
 @pytest.mark.requirement("R-5.2-1", "R-8.3-1", "R-8.3.1-2", "R-8.3.1-3")
@@ -254,3 +271,79 @@ def test_a_copy_is_fresh_when_the_client_can_show_it(
     expected: bool,  # noqa: FBT001 - a column of a table
 ) -> None:
     assert is_fresh(FILE, if_none_match, if_modified_since) is expected
+
+
+# --- who may call -------------------------------------------------------------------------------
+
+
+class Keys:
+    """An authenticator, as far as a card needs one."""
+
+    challenge = ""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.scheme = SecurityScheme(
+            api_key_security_scheme=APIKeySecurityScheme(location="header", name=f"X-{name}")
+        )
+
+    async def authenticate(self, evidence: Evidence) -> Principal | None:
+        raise AssertionError(evidence)
+
+
+GUARDED = Described(
+    auth=(Keys("one"), AllOf(Keys("two"), Keys("three"))),
+    skill_scopes={"echo": frozenset({"say", "hear"})},
+)
+
+
+def guarded(version: Version | None) -> dict[str, Any]:
+    desk = CardDesk(GUARDED, STARTED_MS, Combination(GUARDED.auth))
+    return json.loads(desk.file(BASE, version).body)
+
+
+def test_the_card_of_1_0_says_what_to_show() -> None:
+    card = guarded(V1_0)
+    assert card["securitySchemes"]["one"] == {
+        "apiKeySecurityScheme": {"location": "header", "name": "X-one"}
+    }
+    assert card["securityRequirements"] == [
+        {"schemes": {"one": {}}},
+        {"schemes": {"two": {}, "three": {}}},
+    ]
+    needed = {"list": ["hear", "say"]}
+    assert card["skills"][0]["securityRequirements"] == [
+        {"schemes": {"one": needed}},
+        {"schemes": {"two": needed, "three": needed}},
+    ]
+
+
+def test_the_card_of_0_3_says_it_in_its_words() -> None:
+    card = guarded(Version(0, 3))
+    assert card["securitySchemes"]["one"] == {"type": "apiKey", "in": "header", "name": "X-one"}
+    assert card["security"] == [{"one": []}, {"two": [], "three": []}]
+    assert card["skills"][0]["security"][0] == {"one": ["hear", "say"]}
+
+
+def test_the_card_of_0_1_names_the_schemes() -> None:
+    assert guarded(V0_1)["authentication"]["schemes"] == ["ApiKey"]
+
+
+def test_the_card_for_all_readers_has_it_in_every_form() -> None:
+    card = guarded(None)
+    assert {"securityRequirements", "security", "authentication"} <= set(card)
+    assert card["securitySchemes"]["one"]["type"] == "apiKey"
+    assert "apiKeySecurityScheme" in card["securitySchemes"]["one"]
+
+
+def test_what_is_hidden_is_not_hinted_at() -> None:
+    hidden = AgentSkill(id="vault", name="Vault", description="Open it.", tags=("vault",))
+    agent = Described(hidden_skills=(hidden,), schemas={"vault": {"type": "object"}})
+    assert "vault" not in json.dumps(published(agent, version=None)).lower()
+    assert capabilities_of(agent).extensions == ()
+
+
+def test_an_agent_that_hides_everything_has_no_card() -> None:
+    hidden = AgentSkill(id="vault", name="Vault", description="Open it.", tags=("vault",))
+    with pytest.raises(UsageError, match="hides all its skills"):
+        CardDesk(Described(skills=(), hidden_skills=(hidden,)), STARTED_MS)

@@ -46,6 +46,20 @@ def test_sources_are_merged() -> None:
         # A list is written with commas.
         ("DRAGOMAN_TRUSTED_PROXIES", "10.0.0.1", "trusted_proxies", ("10.0.0.1",)),
         ("DRAGOMAN_TRUSTED_PROXIES", "10.0.0.1, ::1", "trusted_proxies", ("10.0.0.1", "::1")),
+        ("DRAGOMAN_CORS_ORIGINS", "", "cors_origins", ()),
+        # A table is a list of pairs.
+        (
+            "DRAGOMAN_RATE_LIMIT_PER_OPERATION",
+            "SendMessage=30/min, ListTasks = 5/s",
+            "rate_limit_per_operation",
+            {"SendMessage": "30/min", "ListTasks": "5/s"},
+        ),
+        (
+            "DRAGOMAN_RATE_LIMIT_WEIGHTS",
+            "SendMessage=1",
+            "rate_limit_weights",
+            {"SendMessage": 1},
+        ),
     ],
 )
 def test_the_environment_is_text_and_read_as_what_is_meant(
@@ -57,7 +71,7 @@ def test_the_environment_is_text_and_read_as_what_is_meant(
 @pytest.mark.parametrize("name", Settings.__struct_fields__)
 def test_every_setting_can_come_from_the_environment(name: str) -> None:
     default: object = getattr(Settings(), name)
-    is_list = isinstance(default, tuple)
+    is_list = isinstance(default, tuple | dict)
     text = ",".join(cast("tuple[str, ...]", default)) if is_list else str(default)
     assert load_settings({}, {f"DRAGOMAN_{name.upper()}": text}) is not None
 

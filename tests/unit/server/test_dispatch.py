@@ -390,7 +390,7 @@ async def test_who_began_a_task_with_raw_content_reads_it_so_over_grpc() -> None
 
         async def call(operation: Operation, request: Request) -> Answer:
             params = V0_3_GRPC_RAW.encode_request(operation, request)
-            return await dispatcher.serve_rpc(V0_3_GRPC, operation, params, {})
+            return await dispatcher.serve_rpc(V0_3_GRPC, operation, params, exchange())
 
         begun = await call(SENDING, NOT_BASE64)
         task = V0_3_GRPC_RAW.decode_result(SENDING, begun.body)
@@ -407,5 +407,5 @@ async def test_a_task_begun_in_another_form_has_no_variant_over_grpc() -> None:
         request = GetTaskRequest(id=json.loads(sent.body)["task"]["id"])
         for dialect in (V0_3_GRPC, V1_0_GRPC):
             params = dialect.encode_request(GETTING, request)
-            got = await dispatcher.serve_rpc(dialect, GETTING, params, {})
+            got = await dispatcher.serve_rpc(dialect, GETTING, params, exchange())
             assert got.dialect is dialect

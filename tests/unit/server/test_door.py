@@ -2,8 +2,16 @@ from collections.abc import Mapping
 
 import pytest
 
-from dragoman.errors import JSONParseError, PayloadTooLargeError, PermissionDeniedError
-from dragoman.server.door import Door, host_of, is_loopback
+from dragoman.auth.authenticator import Evidence
+from dragoman.errors import (
+    JSONParseError,
+    PayloadTooLargeError,
+    PermissionDeniedError,
+    RateLimitedError,
+    UnauthenticatedError,
+)
+from dragoman.server.door import Door, Visitor, host_of, is_loopback
+from dragoman.service.principal import NOBODY, Principal
 
 HERE = "127.0.0.1"
 ELSEWHERE = "203.0.113.7"
@@ -187,3 +195,172 @@ def test_the_host_is_told_from_its_port(netloc: str, host: str) -> None:
 )
 def test_loopback_is_this_machine_only(host: str, expected: bool) -> None:  # noqa: FBT001 - a column of a table
     assert is_loopback(host) is expected
+
+
+# --- with authenticators ------------------------------------------------------------------------
+
+
+class Caller:
+    """A request at the door."""
+
+    scheme, server, root_path = "http", None, ""
+    principal = NOBODY
+
+    def __init__(self, peer: str | None = ELSEWHERE, **values: str) -> None:
+        self.allowance: tuple[tuple[bytes, bytes], ...] = ()
+        self.peer = peer
+        self.headers = headers(**values)
+
+    def evidence(self) -> Evidence:
+        return Evidence(headers=self.headers, peer=self.peer)
+
+
+class ByName:
+    """Believes what callers say; it is asked, and remembers how often."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    async def authenticate(self, evidence: Evidence) -> Principal:
+        self.asked += 1
+        if b"from" not in evidence.headers:
+            raise UnauthenticatedError(challenges=("Name",))
+        return Principal(owner=evidence.headers[b"from"])
+
+
+def guarded(public_url: str | None = None, *allowed: str) -> tuple[Door, ByName]:
+    asked = ByName()
+    made = Door(
+        allow_anonymous=False,
+        max_body_bytes=10,
+        max_depth=2,
+        public_url=public_url,
+        authentication=asked,
+        allows_origin=allowed.__contains__,
+    )
+    return made, asked
+
+
+@pytest.mark.requirement("R-7.4-1")
+async def test_who_says_who_they_are_comes_from_anywhere() -> None:
+    at, _ = guarded()
+    assert await at.enter(Caller(**{"from": "ada"})) == Principal(owner="ada")
+    assert await at.enter(Caller(None, **{"from": "ada"})) == Principal(owner="ada")
+
+
+async def test_who_does_not_is_turned_away_and_that_is_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    at, _ = guarded()
+    with caplog.at_level("INFO", logger="dragoman.audit"), pytest.raises(UnauthenticatedError):
+        await at.enter(Caller(HERE))
+    assert caplog.records[0].__dict__["audit"]["peer"] == HERE
+
+
+async def test_without_authenticators_callers_are_nobody() -> None:
+    assert await door().enter(Caller(HERE)) is NOBODY
+    with pytest.raises(PermissionDeniedError):
+        await door().enter(Caller(ELSEWHERE))
+
+
+@pytest.mark.parametrize(
+    ("origin", "host", "is_admitted"),
+    [
+        # A page of the agent's own.
+        ("https://agent.example", "agent.example", True),
+        ("https://AGENT.example:443", "agent.example", True),
+        ("http://agent.example:8000", "agent.example:8000", True),
+        # One that was allowed, one by the address that the proxy has.
+        ("https://app.example", "agent.example", True),
+        ("https://public.example", "10.0.0.7:8000", True),
+        # Cookies do not mind the port, so another port is another site.
+        ("http://agent.example:3000", "agent.example:8000", False),
+        ("https://evil.example", "agent.example", False),
+        ("http://localhost:3000", "agent.example", False),
+        ("null", "agent.example", False),
+        ("", "", False),
+    ],
+)
+async def test_a_page_of_another_site_cannot_use_what_the_browser_knows(
+    origin: str,
+    host: str,
+    is_admitted: bool,  # noqa: FBT001 - a column of a table
+) -> None:
+    at, asked = guarded("https://public.example", "https://app.example")
+    caller = Caller(origin=origin, host=host, **{"from": "ada"})
+    if is_admitted:
+        await at.enter(caller)
+    else:
+        with pytest.raises(PermissionDeniedError, match="Web pages of other sites"):
+            await at.enter(caller)
+    assert asked.asked == int(is_admitted)
+    # What is public is public: a page may know of the card.
+    at.admit(caller.peer, caller.headers)
+
+
+# --- with a counter -------------------------------------------------------------------------------
+
+
+class Counter:
+    """Counts those who come and those who are turned away, and refuses some."""
+
+    def __init__(self, *refused: str) -> None:
+        self.met: list[str | None] = []
+        self.away: list[str | None] = []
+        self._refused = refused
+
+    def meet(self, visitor: Visitor) -> None:
+        self.met.append(visitor.peer)
+        if visitor.peer in self._refused:
+            raise RateLimitedError
+
+    def turned_away(self, visitor: Visitor) -> None:
+        self.away.append(visitor.peer)
+
+
+class Refusing:
+    """Finds nothing good, for this reason or because nothing was shown."""
+
+    def __init__(self, reason: Exception | None) -> None:
+        self.reason = reason
+        self.asked = 0
+
+    async def authenticate(self, evidence: Evidence) -> Principal:
+        self.asked += 1
+        raise UnauthenticatedError from self.reason
+
+
+def counted(counter: Counter, reason: Exception | None = None) -> tuple[Door, Refusing]:
+    asked = Refusing(reason)
+    made = Door(
+        allow_anonymous=False,
+        max_body_bytes=10,
+        max_depth=2,
+        public_url=None,
+        authentication=asked,
+        counter=counter,
+    )
+    return made, asked
+
+
+async def test_who_comes_too_often_is_refused_before_credentials_are_looked_at() -> None:
+    at, asked = counted(counter := Counter(ELSEWHERE))
+    with pytest.raises(RateLimitedError):
+        await at.enter(Caller())
+    assert (counter.met, counter.away, asked.asked) == ([ELSEWHERE], [], 0)
+
+
+async def test_bad_credentials_are_counted_and_none_at_all_are_not() -> None:
+    counter = Counter()
+    for reason in (ValueError("bad"), None):
+        with pytest.raises(UnauthenticatedError):
+            await counted(counter, reason)[0].enter(Caller())
+    assert (counter.met, counter.away) == ([ELSEWHERE, ELSEWHERE], [ELSEWHERE])
+
+
+def test_what_is_public_is_counted_as_well() -> None:
+    at, asked = counted(counter := Counter("198.51.100.1"))
+    at.meet(Caller())
+    with pytest.raises(RateLimitedError):
+        at.meet(Caller("198.51.100.1"))
+    assert (len(counter.met), asked.asked) == (2, 0)

@@ -12,11 +12,21 @@ from dragoman.server.errands import (
     decode_errand,
     encode,
 )
+from dragoman.service.principal import Principal
 from tests.strategies import json_objects, message_values, string_lists
 from tests.unit.server.fakes import user_message
 
+scopes = st.frozensets(st.text(max_size=5), max_size=3)
+principals = st.builds(
+    Principal,
+    owner=st.text(min_size=1),
+    scopes=scopes,
+    tenants=st.none() | scopes,
+    expires_ms=st.integers(0, 2**53),
+)
 errands = st.builds(
     Errand,
+    principal=principals,
     message=message_values,
     metadata=json_objects,
     extensions=string_lists,
@@ -54,6 +64,7 @@ def test_a_message_alone_takes_no_more_than_itself() -> None:
         Errand(message=user_message(), metadata={"k": 1}),
         Errand(message=user_message(), extensions=("https://example.com/x",)),
         Errand(message=user_message(), accepted_output_modes=("text/plain",)),
+        Errand(message=user_message(), principal=Principal(owner="ada")),
     ],
 )
 def test_whatever_came_with_it_counts(errand: Errand) -> None:

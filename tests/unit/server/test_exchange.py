@@ -5,11 +5,14 @@ from typing import Any
 
 import pytest
 
+from dragoman.auth.authenticator import Evidence
 from dragoman.errors import JSONParseError, PayloadTooLargeError
 from dragoman.model.documents import EventDocument
 from dragoman.server.door import Door
 from dragoman.server.exchange import ABORT, REPLY, DisconnectedError, Exchange, Scope
 from dragoman.server.nursery import Nursery
+from dragoman.server.security_headers import SECURITY_HEADERS
+from dragoman.service.principal import NOBODY
 
 Event = MutableMapping[str, Any]
 
@@ -222,7 +225,16 @@ async def test_an_answer_has_its_status_its_headers_and_its_body() -> None:
         b"content-type": b"application/json",
         b"content-length": b"2",
         b"etag": b'"x"',
+        **dict(SECURITY_HEADERS),
     }
+
+
+async def test_what_is_left_of_a_limit_goes_with_any_answer() -> None:
+    peer = Peer()
+    answered = exchange(peer)
+    answered.allowance = ((b"x-ratelimit-remaining", b"3"),)
+    await answered.reply(404, b"application/json", b"{}")
+    assert peer.headers[b"x-ratelimit-remaining"] == b"3"
 
 
 async def test_the_answer_to_head_is_the_answer_to_get_without_its_body() -> None:
@@ -235,7 +247,7 @@ async def test_a_server_that_takes_an_answer_as_a_whole_gets_it_so() -> None:
     peer = Peer()
     exchange = Exchange(scope(method="HEAD", extensions={REPLY: {}}), peer.receive, peer.send)
     await exchange.reply(200, b"application/json", b"{}", ((b"etag", b'"1"'),))
-    headers = ((b"content-type", b"application/json"), (b"etag", b'"1"'))
+    headers = ((b"content-type", b"application/json"), (b"etag", b'"1"'), *SECURITY_HEADERS)
     assert peer.sent == [{"type": REPLY, "status": 200, "headers": headers, "body": b"{}"}]
 
 
@@ -320,6 +332,7 @@ async def test_a_stream_is_an_event_stream_that_nobody_holds_back() -> None:
             b"cache-control": b"no-store",
             b"x-accel-buffering": b"no",
             b"a2a-extensions": b"u",
+            **dict(SECURITY_HEADERS),
         },
     )
 
@@ -418,3 +431,33 @@ async def test_a_stream_that_is_canceled_is_closed() -> None:
         await asyncio.sleep(0)
         task.cancel()
     assert events.is_closed
+
+
+# --- who calls ----------------------------------------------------------------------------------
+
+PEM = "-----BEGIN CERTIFICATE-----\nZGVy\n-----END CERTIFICATE-----\n"
+
+
+async def test_a_request_shows_all_that_may_tell_who_calls() -> None:
+    shown = exchange(
+        headers=[(b"x-api-key", b"k")],
+        query_string=b"key=q%20",
+        client=("192.0.2.1", 5000),
+        extensions={"tls": {"client_cert_chain": [PEM]}},
+    ).evidence()
+    assert shown == Evidence(
+        headers={b"x-api-key": "k"}, query="key=q%20", peer="192.0.2.1", certificate=b"der"
+    )
+
+
+@pytest.mark.parametrize(
+    "extensions", [{}, {"tls": {}}, {"tls": {"client_cert_chain": []}}, {"tls": None}]
+)
+async def test_a_connection_without_a_certificate_shows_none(
+    extensions: dict[str, object],
+) -> None:
+    assert exchange(extensions=extensions).evidence().certificate is None
+
+
+async def test_until_the_door_has_told_a_caller_is_nobody() -> None:
+    assert exchange().principal is NOBODY

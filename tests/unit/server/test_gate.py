@@ -7,6 +7,7 @@ from dragoman.errors import (
     InvalidParamsError,
     PushNotificationNotSupportedError,
     StreamingNotSupportedError,
+    UnknownTenantError,
     UnsupportedOperationError,
 )
 from dragoman.model.cards import AgentCapabilities, AgentExtension
@@ -28,6 +29,7 @@ from dragoman.model.operations import (
 from dragoman.model.parts import Part
 from dragoman.model.push import TaskPushNotificationConfig
 from dragoman.server.gate import Gate
+from dragoman.service.principal import Principal
 from dragoman.service.service import Call
 
 TRACE = "https://example.com/trace/v1"
@@ -332,3 +334,33 @@ def test_a_card_can_be_read_without_what_it_requires(requested: str | None) -> N
         max_id_length=10,
     )
     assert gate.activate(Operation.GET_EXTENDED_AGENT_CARD, requested) == ()
+
+
+# --- who calls ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("operation", Operation)
+@pytest.mark.parametrize("tenant", ["", "umbrella", "nowhere"])
+def test_a_tenant_the_caller_may_not_use_is_like_one_that_never_was(
+    operation: Operation, tenant: str
+) -> None:
+    dan = Principal(owner="dan", tenants=frozenset({"acme", "nowhere"}))
+    at = gate(tenants=("acme", "umbrella"))
+    with pytest.raises(UnknownTenantError) as caught:
+        at.admit(REQUESTS[operation], Call(tenant=tenant, principal=dan))
+    assert caught.value.message == UnknownTenantError().message
+    at.admit(REQUESTS[operation], Call(tenant="acme", principal=dan))
+
+
+def test_what_hidden_skills_take_is_taken_and_not_told() -> None:
+    at = Gate(
+        tenants=(),
+        capabilities=AgentCapabilities(),
+        input_modes=("text/plain",),
+        hidden_input_modes=("image/png",),
+        max_parts=10,
+        max_id_length=10,
+    )
+    at.admit(send(Part(raw=b"x", media_type="image/png")), Call())
+    with pytest.raises(ContentTypeNotSupportedError, match=r"takes text/plain$"):
+        at.admit(send(Part(raw=b"x", media_type="image/gif")), Call())

@@ -1,26 +1,36 @@
 """Calls with a context in the hands of the test."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import pytest
 
+from dragoman.auth.authenticator import Evidence
 from dragoman.bindings.grpc.base import STATUS_DETAILS
 from dragoman.bindings.http2.grpc_framing import GrpcFailedError, Metadata
-from dragoman.errors import PermissionDeniedError
+from dragoman.errors import PermissionDeniedError, UnauthenticatedError
 from dragoman.model.documents import EventDocument
 from dragoman.model.operations import Operation
-from dragoman.server.grpc_calls import MAX_STATUS_BYTES, Calls, UnaryRpc
+from dragoman.server.door import Visitor
+from dragoman.server.grpc_calls import MAX_STATUS_BYTES, Calls, Enter, UnaryRpc
 from dragoman.server.peers import Peer
+from dragoman.service.principal import Principal
 from tests.unit.server.grpc_fakes import Answered, FakePerforms, ScriptedEvents, dialect
 
 
 class FakeContext:
     """A call: what came with it, and what has been sent."""
 
-    def __init__(self, headers: Mapping[bytes, str] | None = None) -> None:
+    def __init__(
+        self,
+        headers: Mapping[bytes, str] | None = None,
+        fields: tuple[tuple[bytes, bytes], ...] = (),
+        peer: Peer | None = None,
+    ) -> None:
         self.headers: Mapping[bytes, str] = headers or {}
-        self.peer = Peer("192.0.2.1")
+        self.fields = fields
+        self.peer = peer or Peer("192.0.2.1")
+        self.visitor: Visitor | None = None
         self.initial: dict[str, str | bytes] | None = None
         self.frames: list[bytes] = []
         self.is_full = False
@@ -44,10 +54,10 @@ def handler(
     performs: FakePerforms,
     operation: Operation = Operation.SEND_MESSAGE,
     *,
-    admit: Callable[[str | None, Mapping[bytes, str]], None] | None = None,
+    enter: Enter | None = None,
     stall_seconds: float = 60.0,
 ) -> UnaryRpc:
-    calls = Calls(performs, admit=admit or performs.admit, stall_seconds=stall_seconds)
+    calls = Calls(performs, enter=enter or performs.enter, stall_seconds=stall_seconds)
     unary = calls.rpc(dialect, operation).unary
     assert unary is not None
     return unary
@@ -75,6 +85,7 @@ async def test_a_call_is_performed_with_what_its_headers_say() -> None:
     assert await send(performs, context) == b"echo hi"
     assert performs.asked == [(b"hi", {b"a2a-version": "1.0"})]
     assert performs.admitted == ["192.0.2.1"]
+    assert performs.principals == [Principal(owner="192.0.2.1")]
     assert context.initial is None
 
 
@@ -101,10 +112,10 @@ async def test_a_problem_becomes_a_status_with_details(
 
 
 async def test_a_status_too_long_for_clients_is_cut() -> None:
-    def refuse(peer: str | None, headers: Mapping[bytes, str]) -> None:
+    async def refuse(visitor: Visitor) -> Principal:
         raise PermissionDeniedError("x" * MAX_STATUS_BYTES)
 
-    handle = handler(FakePerforms(), admit=refuse)
+    handle = handler(FakePerforms(), enter=refuse)
     with pytest.raises(GrpcFailedError) as told:
         await handle(b"", FakeContext())
     assert told.value.details == "x" * (MAX_STATUS_BYTES // 4)
@@ -112,11 +123,11 @@ async def test_a_status_too_long_for_clients_is_cut() -> None:
 
 
 async def test_who_is_not_admitted_reaches_nobody() -> None:
-    def refuse(peer: str | None, headers: Mapping[bytes, str]) -> None:
+    async def refuse(visitor: Visitor) -> Principal:
         raise PermissionDeniedError
 
     performs = FakePerforms()
-    handle = handler(performs, admit=refuse)
+    handle = handler(performs, enter=refuse)
     with pytest.raises(GrpcFailedError) as told:
         await handle(b"", FakeContext())
     assert told.value.code == 7
@@ -207,3 +218,50 @@ async def test_a_reader_that_takes_nothing_for_too_long_is_cut() -> None:
         await stream(performs, context, stall_seconds=0.01)
     assert told.value.code == 14
     assert shown.closed.is_set()
+
+
+# --- who calls --------------------------------------------------------------------------------
+
+
+async def test_a_call_shows_all_that_may_tell_who_calls() -> None:
+    seen: list[Evidence] = []
+
+    async def look(visitor: Visitor) -> Principal:
+        seen.append(visitor.evidence())
+        return Principal(owner="ada")
+
+    performs = FakePerforms()
+    pem = "-----BEGIN CERTIFICATE-----\nZGVy\n-----END CERTIFICATE-----\n"
+    context = FakeContext(fields=((b"x-api-key", b"k"),), peer=Peer("198.51.100.7", pem))
+    await handler(performs, enter=look)(b"", context)
+    assert seen == [Evidence(headers={b"x-api-key": "k"}, peer="198.51.100.7", certificate=b"der")]
+    assert performs.principals == [Principal(owner="ada")]
+
+
+async def test_who_was_let_in_before_its_message_came_is_not_asked_again() -> None:
+    performs = FakePerforms()
+    context = FakeContext()
+    rpc = Calls(performs, enter=performs.enter, stall_seconds=60.0).rpc(
+        dialect, Operation.SEND_MESSAGE
+    )
+    assert rpc.admit is not None
+    assert rpc.unary is not None
+    await rpc.admit(context)
+    assert performs.asked == []
+    assert await rpc.unary(b"hi", context) == b"echo hi"
+    assert performs.admitted == ["192.0.2.1"]
+    assert performs.principals == [Principal(owner="192.0.2.1")]
+
+
+async def test_who_is_not_let_in_before_its_message_has_come_hears_why() -> None:
+    async def refuse(visitor: Visitor) -> Principal:
+        raise UnauthenticatedError
+
+    context = FakeContext()
+    calls = Calls(FakePerforms(), enter=refuse, stall_seconds=60.0)
+    admit = calls.rpc(dialect, Operation.SEND_MESSAGE).admit
+    assert admit is not None
+    with pytest.raises(GrpcFailedError) as told:
+        await admit(context)
+    assert told.value.code == 16
+    assert context.visitor is None

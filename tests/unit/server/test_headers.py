@@ -1,4 +1,4 @@
-from dragoman.server.headers import gather_headers
+from dragoman.server.headers import all_headers, gather_headers
 
 
 def test_the_headers_we_look_at_are_gathered() -> None:
@@ -19,3 +19,21 @@ def test_any_byte_can_be_read() -> None:
     assert gather_headers([(b"host", bytes(range(128, 256)))])[b"host"] == (
         bytes(range(128, 256)).decode("latin-1")
     )
+
+
+# --- all of them --------------------------------------------------------------------------------
+
+
+def test_authenticators_see_every_header() -> None:
+    raw = [(b"x-api-key", b"k"), (b"authorization", b"Bearer t")]
+    assert all_headers(raw) == {b"x-api-key": "k", b"authorization": "Bearer t"}
+
+
+def test_two_credentials_in_one_header_are_one_text_that_is_neither() -> None:
+    raw = [(b"authorization", b"Bearer a"), (b"authorization", b"Bearer b")]
+    assert all_headers(raw) == {b"authorization": "Bearer a,Bearer b"}
+
+
+def test_cookies_that_were_split_are_put_together() -> None:
+    raw = [(b"cookie", b"a=1"), (b"host", b"x"), (b"cookie", b"b=2")]
+    assert all_headers(raw)[b"cookie"] == "a=1; b=2"

@@ -37,7 +37,7 @@ class FakeCarrier:
         self.ended.append(call)
 
     def call(self, rpc: Rpc) -> Call:
-        return Call(self, 1, rpc, {}, MessageReader(HEAD, 1000), 0.0)
+        return Call(self, 1, rpc, {}, (), MessageReader(HEAD, 1000), 0.0)
 
     def answer(self) -> list[dict[bytes, bytes] | bytes]:
         """Return what was sent: headers read, data as it is."""

@@ -41,6 +41,18 @@ async def test_a_request_with_too_many_headers_is_refused() -> None:
         assert (await client.headers())[b":status"] == b"431"
 
 
+async def test_a_request_has_as_many_headers_as_the_limit_and_no_more() -> None:
+    server = new_server(FakePerforms(), max_headers=10)
+    async with one_port(server) as served, raw(served) as client:
+        # The type of its content is one of them.
+        for stream, count, status in ((1, 9, b"200"), (3, 10, b"431")):
+            client.call(stream, *((b"name-%d" % number, b"x") for number in range(count)))
+            client.data(stream, frame_message(b"hi"), ends=True)
+            assert (await client.headers())[b":status"] == status
+            if status == b"200":
+                await client.headers()
+
+
 @pytest.mark.parametrize(
     ("more", "body", "code"),
     [

@@ -43,8 +43,8 @@ async def test_an_answer_that_nobody_takes_is_dropped() -> None:
         assert int.from_bytes(frame.payload, "big") == ErrorCode.CANCEL
 
 
-async def test_a_request_that_does_not_go_on_is_dropped() -> None:
-    server = new_server(FakePerforms(), stall_seconds=0.05)
+async def test_a_request_that_does_not_come_to_an_end_is_dropped() -> None:
+    server = new_server(FakePerforms(), body_seconds=0.05)
     async with one_port(server) as served, raw(served) as client:
         client.call(1)
         client.data(1, b"\x00\x00")

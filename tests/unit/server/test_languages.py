@@ -26,6 +26,7 @@ from dragoman.server.languages import (
     shape_of_origin,
     task_named,
     task_shown,
+    unread_voice,
     voice_of,
 )
 from dragoman.server.mixed import MIXED_DIALECT
@@ -192,3 +193,24 @@ def test_the_shape_of_0_3_over_http_is_the_one_that_the_client_uses() -> None:
     assert shape_of_origin(V0_3_PROTO_RAW_DIALECT.name) is V0_3_PROTO_RAW_DIALECT
     for origin in ("", "1.0", "0.1", "0.3", "0.3-proto", "0.3-grpc+raw"):
         assert shape_of_origin(origin) is V0_3_PROTO_DIALECT
+
+
+@pytest.mark.parametrize(
+    ("version", "voice"),
+    [
+        # R-3.6.2-3: who says nothing is of 0.3.
+        (None, V0_3_DIALECT),
+        ("", V0_3_DIALECT),
+        ("0.3", V0_3_DIALECT),
+        ("0.2", V0_3_DIALECT),
+        ("0.1", V0_1_DIALECT),
+        ("1.0", V1_0_DIALECT),
+        # What is no version of ours is no reason to speak an old one.
+        ("9.9", V1_0_DIALECT),
+        ("x", V1_0_DIALECT),
+    ],
+)
+def test_at_the_door_only_the_stated_version_tells_the_voice(
+    version: str | None, voice: object
+) -> None:
+    assert unread_voice(version) is voice

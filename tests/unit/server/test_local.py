@@ -6,6 +6,7 @@ from dragoman.errors import (
     A2AError,
     ExtendedAgentCardNotConfiguredError,
     InvalidParamsError,
+    PermissionDeniedError,
     PushNotificationNotSupportedError,
     TaskNotCancelableError,
     TaskNotFoundError,
@@ -21,17 +22,20 @@ from dragoman.model.operations import (
     GetTaskRequest,
     ListTaskPushNotificationConfigsRequest,
     ListTasksRequest,
+    Operation,
     SendMessageRequest,
     SubscribeToTaskRequest,
 )
 from dragoman.model.push import TaskPushNotificationConfig
 from dragoman.model.tasks import TaskState
 from dragoman.model.timestamps import format_timestamp
+from dragoman.server.access import Access, AccessRequest
+from dragoman.service.principal import Principal
 from dragoman.service.service import A2AService, Call
 from tests.unit.server.agency import CALL, Agency, Held, ask, frames, publish, send, serving
 from tests.unit.server.fakes import agent_message
 
-STRANGER = Call(owner="somebody else")
+STRANGER = Call(principal=Principal(owner="somebody else"))
 
 
 # --- send -------------------------------------------------------------------------------------
@@ -374,3 +378,74 @@ async def test_every_operation_there_is_is_answered() -> None:
         for waiting, refusal in refusals(agency.service):
             with pytest.raises(refusal):
                 await waiting
+
+
+# --- what the policy says -----------------------------------------------------------------------
+
+
+class Policy:
+    """Allows what is not forbidden, and remembers what it was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, str]] = []
+        self.forbidden: set[Operation] = set()
+
+    def allows(self, request: AccessRequest) -> bool:
+        self.asked.append((request.operation.value, request.skill_id))
+        return request.operation not in self.forbidden
+
+
+async def test_the_policy_is_asked_about_every_operation_and_the_skill_of_its_task() -> None:
+    policy = Policy()
+    async with serving(ask, access=Access(policy.allows)) as agency:
+        task = await agency.send(send())
+        await agency.service.get_task(GetTaskRequest(id=task.id), CALL)
+        await agency.service.list_tasks(ListTasksRequest(), CALL)
+        stream = await agency.service.subscribe_to_task(SubscribeToTaskRequest(id=task.id), CALL)
+        await stream.aclose()
+        await agency.service.cancel_task(CancelTaskRequest(id=task.id), CALL)
+        stream = await agency.service.send_streaming_message(send(message_id="m-2"), CALL)
+        await stream.aclose()
+    assert policy.asked == [
+        ("SendMessage", "echo"),
+        ("GetTask", "echo"),
+        ("ListTasks", ""),
+        ("SubscribeToTask", "echo"),
+        ("CancelTask", "echo"),
+        ("SendStreamingMessage", "echo"),
+    ]
+
+
+@pytest.mark.requirement("R-13.1-2")
+async def test_what_the_policy_forbids_is_not_done() -> None:
+    policy = Policy()
+    async with serving(ask, access=Access(policy.allows)) as agency:
+        task = await agency.send(send())
+        policy.forbidden = set(Operation)
+        service = agency.service
+        for call in (
+            service.get_task(GetTaskRequest(id=task.id), CALL),
+            service.list_tasks(ListTasksRequest(), CALL),
+            service.subscribe_to_task(SubscribeToTaskRequest(id=task.id), CALL),
+            service.cancel_task(CancelTaskRequest(id=task.id), CALL),
+            service.send_message(send("Rome", message_id="m-2", task_id=task.id), CALL),
+            service.send_streaming_message(send(message_id="m-3"), CALL),
+        ):
+            with pytest.raises(PermissionDeniedError):
+                await call
+        policy.forbidden = set()
+        assert (await agency.service.list_tasks(ListTasksRequest(), CALL)).total_size == 1
+        kept = (await agency.service.get_task(GetTaskRequest(id=task.id), CALL)).task()
+        assert kept.status.state is TaskState.INPUT_REQUIRED
+
+
+async def test_the_policy_is_not_asked_about_what_is_not_the_callers() -> None:
+    policy = Policy()
+    async with serving(ask, access=Access(policy.allows)) as agency:
+        task = await agency.send(send())
+        policy.asked.clear()
+        with pytest.raises(TaskNotFoundError):
+            await agency.service.get_task(GetTaskRequest(id=task.id), STRANGER)
+        with pytest.raises(TaskNotFoundError):
+            await agency.service.send_message(send(message_id="m-2", task_id=task.id), STRANGER)
+        assert policy.asked == []

@@ -1,7 +1,7 @@
 import pytest
 
 from dragoman.errors import UnsupportedMediaTypeError
-from dragoman.server.media import A2A_JSON, JSON, check_is_json, rest_content_type
+from dragoman.server.media import A2A_JSON, JSON, check_is_json, check_is_plain, rest_content_type
 
 JSON_TYPE = JSON.decode()
 A2A_TYPE = A2A_JSON.decode()
@@ -63,3 +63,15 @@ def test_the_answer_comes_in_the_type_of_the_question(
 
 def test_a_server_may_be_told_to_answer_plain_json() -> None:
     assert rest_content_type({b"content-type": A2A_TYPE}, force_json=True) == JSON
+
+
+@pytest.mark.parametrize("coding", ["", "identity", " Identity "])
+def test_a_body_as_it_is_is_read(coding: str) -> None:
+    check_is_plain({b"content-encoding": coding})
+    check_is_plain({})
+
+
+@pytest.mark.parametrize("coding", ["gzip", "br", "deflate", "zstd", "identity, gzip"])
+def test_a_compressed_body_is_not(coding: str) -> None:
+    with pytest.raises(UnsupportedMediaTypeError, match=f"not with Content-Encoding {coding}"):
+        check_is_plain({b"content-encoding": coding})

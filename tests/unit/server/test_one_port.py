@@ -6,10 +6,12 @@ from typing import Any, Self
 
 import pytest
 import uvicorn
+from msgspec.structs import replace
 from uvicorn.server import ServerState
 
 from dragoman.bindings.http2.frames import PREFACE
 from dragoman.server.exchange import ABORT, REPLY, ASGIApp, Receive, Scope, Send
+from dragoman.server.http_watch import DEFAULT_LIMITS
 from dragoman.server.one_port import Protocol, Server, speaking_both
 
 REQUEST = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -166,11 +168,11 @@ class TakingBackend:
 class Listening:
     """Listens on a port, and hands HTTP/2 to ``backend``."""
 
-    def __init__(self, timeout_keep_alive: int = 5) -> None:
+    def __init__(self, keep_alive_seconds: float = 5) -> None:
         self.backend = TakingBackend()
         self._state = ServerState()
         self._config = config(no_content)
-        self._config.timeout_keep_alive = timeout_keep_alive
+        self._limits = replace(DEFAULT_LIMITS, keep_alive_seconds=keep_alive_seconds)
 
     @property
     def connections(self) -> int:
@@ -178,7 +180,7 @@ class Listening:
         return len(self._state.connections)
 
     async def __aenter__(self) -> Self:
-        accept = speaking_both(self.backend)
+        accept = speaking_both(self.backend, self._limits)
         self._server = await asyncio.get_running_loop().create_server(
             lambda: accept(self._config, self._state, {}),  # type: ignore[call-arg] - as uvicorn calls it
             "127.0.0.1",
@@ -283,7 +285,7 @@ async def test_a_connection_of_http_1_stays_one() -> None:
 
 @pytest.mark.parametrize("said", [b"", b"PRI * HTTP/2.0\r\n"])
 async def test_a_connection_that_does_not_say_what_it_speaks_is_cut(said: bytes) -> None:
-    async with Listening(timeout_keep_alive=0) as listening:
+    async with Listening(keep_alive_seconds=0) as listening:
         reader, writer = await listening.connect()
         writer.write(said)
         with suppress(ConnectionError):

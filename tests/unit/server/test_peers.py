@@ -54,7 +54,22 @@ def test_a_certificate_that_was_shown_comes_with_the_peer() -> None:
         "ZGVy",
         "-----END CERTIFICATE-----",
     ]
-    assert peer_of(transport(peername=("::1", 1), ssl_object=FakeSecured(None))) == Peer("::1")
+    unshown = peer_of(transport(peername=("::1", 1), ssl_object=FakeSecured(None)))
+    assert unshown == Peer("::1", is_secure=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "server"),
+    [
+        (("192.0.2.1", 443), ("192.0.2.1", 443)),
+        (("::1", 8000, 0, 0), ("::1", 8000)),
+        ("/run/agent.sock", None),
+    ],
+)
+def test_an_accepted_connection_tells_where_it_was_made_to(
+    name: object, server: tuple[str, int] | None
+) -> None:
+    assert peer_of(transport(peername=("192.0.2.7", 1), sockname=name)).server == server
 
 
 @pytest.mark.parametrize("anyio_backend", LOOPS, scope="module")

@@ -4,8 +4,10 @@ import asyncio
 from contextlib import suppress
 
 import pytest
+from msgspec.structs import replace
 
 from dragoman.errors import (
+    RateLimitedError,
     StoreUnavailableError,
     TaskNotCancelableError,
     UnavailableError,
@@ -23,6 +25,7 @@ from dragoman.stores.base import (
     SendRecord,
 )
 from tests.unit.server.fakes import (
+    NEW_TASK,
     SCOPE,
     Gate,
     agent_message,
@@ -195,6 +198,29 @@ async def test_an_answer_that_no_turn_waits_for_brings_the_turn_back() -> None:
     task = await on.task()
     assert (task.status.state, status_text(task)) == (COMPLETED, "so that")
     assert [text_of(message.parts) for message in task.history] == ["hello", "which?", "that"]
+
+
+async def test_a_turn_that_is_brought_back_counts_among_those_of_its_owner() -> None:
+    async def run(turn: Turn) -> Outcome:
+        await turn.ask(agent_message("which?"))
+        await asyncio.Event().wait()
+        return Completed()
+
+    on = await stage(run, turns_per_owner=1)
+    ada = Scope("", "ada")
+    errand = Errand(message=user_message())
+    live = on.runner.begin("t-1", replace(NEW_TASK, scope=ada), errand, None)
+    await live.settled()
+    on.runner.put_aside(live)
+    assert live.turn is not None
+    await asyncio.wait([live.turn])
+    on.runner.check("ada")
+    stored = await on.store.load(ada, "t-1")
+    assert stored is not None
+    await on.deliver(await on.runner.adopt(stored), "that")
+    with pytest.raises(RateLimitedError):
+        on.runner.check("ada")
+    await on.runner.drain(0)
 
 
 async def test_an_answer_to_what_cannot_be_run_again_ends_it() -> None:

@@ -284,3 +284,15 @@ async def test_housekeeping_that_fails_is_logged_and_goes_on(
             await house.store.was_asked_to_forget.wait()
             house.store.was_asked_to_forget.clear()
             assert caplog.messages == ["housekeeping failed"] * minute
+
+
+async def test_what_is_to_be_written_before_the_end_is_written_after_the_last_turn() -> None:
+    worker = ScriptedWorker()
+
+    async def flush() -> None:
+        worker.life.append("flush")
+
+    runtime = Runtime(worker, SETTINGS, clock=FakeClock(), store=Store(), on_stop=flush)
+    await runtime.start()
+    await runtime.stop()
+    assert worker.life == ["startup", "shutdown", "flush"]

@@ -6,6 +6,7 @@ import pytest
 from dragoman.errors import (
     InvalidAgentResponseError,
     InvalidParamsError,
+    PermissionDeniedError,
     StoreUnavailableError,
     TaskNotFoundError,
     UnavailableError,
@@ -19,6 +20,7 @@ from dragoman.server.hub import Hub
 from dragoman.server.runner import Limits, Runner
 from dragoman.server.sending import Accepted, Sender
 from dragoman.server.sends import Sends
+from dragoman.service.principal import Principal
 from dragoman.service.service import Call
 from dragoman.service.worker import Completed, Outcome, Turn
 from dragoman.stores.base import Done, Scope, SendRecord, StoredTask, TaskQuery
@@ -93,8 +95,9 @@ async def post(
     *,
     answer: Callable[[SendMessageRequest], Awaitable[Message]] | None = None,
     window_seconds: float = 600,
+    scopes: frozenset[str] = frozenset(),
 ) -> Post:
-    made = Post(ScriptedWorker(run, answer=answer), window_seconds)
+    made = Post(ScriptedWorker(run, answer=answer, scopes=scopes), window_seconds)
     await made.store.open()
     return made
 
@@ -210,7 +213,7 @@ async def test_a_context_other_than_the_tasks_is_refused() -> None:
 
 
 @pytest.mark.requirement("R-3.1.1-3")
-@pytest.mark.parametrize("call", [CALL, Call(owner="somebody else")])
+@pytest.mark.parametrize("call", [CALL, Call(principal=Principal(owner="somebody else"))])
 async def test_a_task_that_is_not_the_callers_does_not_exist(call: Call) -> None:
     at = await post(ask)
     sent = await at.send(request())
@@ -419,3 +422,63 @@ async def test_a_record_that_is_written_after_its_sender_is_gone_harms_nobody() 
         gone = group.create_task(at.sender.send(request(), CALL))
         at.store.when_remembering = gone.cancel
     assert await at.sender.send(request(), CALL) == agent_message("answer 1")
+
+
+# --- who sends ----------------------------------------------------------------------------------
+
+ADA = Principal(owner="ada", scopes=frozenset({"write"}))
+
+
+async def test_a_turn_knows_who_sent_its_message() -> None:
+    seen: list[Principal] = []
+
+    async def look(turn: Turn) -> Outcome:
+        seen.append(turn.principal)
+        await turn.ask(agent_message("And?"))
+        seen.append(turn.principal)
+        return Completed()
+
+    on = await post(look)
+    sent = await on.sender.send(request(), Call(principal=ADA))
+    assert isinstance(sent, Accepted)
+    await sent.settled
+    # The same caller, who was granted something else meanwhile.
+    later = Principal(owner="ada", scopes=frozenset({"write", "pay"}))
+    answer = request("yes", message_id="m-2", task_id=sent.live.task_id)
+    answered = await on.sender.send(answer, Call(principal=later))
+    assert isinstance(answered, Accepted)
+    assert answered.stored is not None
+    await answered.stored
+    await answered.settled
+    assert seen == [ADA, later]
+
+
+async def test_every_message_needs_the_scopes_of_its_skill() -> None:
+    on = await post(ask, scopes=frozenset({"write"}))
+    with pytest.raises(PermissionDeniedError, match="write"):
+        await on.sender.send(request(), CALL)
+    sent = await on.sender.send(request(), Call(principal=ADA))
+    assert isinstance(sent, Accepted)
+    await sent.settled
+    answer = request("yes", message_id="m-2", task_id=sent.live.task_id)
+    with pytest.raises(PermissionDeniedError, match="write"):
+        await on.sender.send(answer, Call(principal=Principal(owner="ada")))
+    assert sent.live.pause is not None  # It is still waiting.
+
+
+async def test_the_skill_of_a_message_is_known_before_it_is_delivered() -> None:
+    on = await post(ask)
+    assert await on.sender.skill_for(request(), CALL) == "echo"
+    sent = await on.send(request())
+    await sent.settled
+    further = request("yes", message_id="m-2", task_id=sent.live.task_id)
+    assert await on.sender.skill_for(further, CALL) == "echo"
+    with pytest.raises(TaskNotFoundError):
+        await on.sender.skill_for(further, Call(principal=ADA))
+    # A name of the caller's own is that of a task to be.
+    assert await on.sender.skill_for(request(), Call(alias="mine")) == "echo"
+    answered = await on.send(further)
+    assert answered.stored is not None
+    await answered.stored
+    await answered.settled
+    assert await on.sender.skill_for(further, CALL) == "echo"

@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from dragoman.errors import UnavailableError
+from dragoman.errors import RateLimitedError, UnavailableError
 from dragoman.server.slots import Seat, Slots
 
 
@@ -207,3 +207,49 @@ async def test_who_is_handed_a_slot_after_being_canceled_gives_it_back() -> None
     assert not is_free(slots)
     seat.leave()
     assert is_free(slots)
+
+
+# --- of one owner ---------------------------------------------------------------------------------
+
+
+async def test_one_owner_has_no_more_turns_than_one_may() -> None:
+    slots = Slots(10, 10, per_owner=2)
+    seats = [Seat(slots, "alice") for _ in range(2)]
+    for seat in seats:
+        slots.check("alice")
+        seat.claim()
+    with pytest.raises(RateLimitedError, match="You have 2 turns at work or waiting at once"):
+        slots.check("alice")
+    slots.check("bob")
+    seats[0].leave()
+    slots.check("alice")
+
+
+async def test_a_turn_that_waits_for_a_slot_counts_as_well() -> None:
+    slots = Slots(0, 10, per_owner=1)
+    seat = Seat(slots, "alice")
+    seat.claim()
+    assert slots.waiting == 1
+    with pytest.raises(RateLimitedError):
+        slots.check("alice")
+    seat.leave()
+    slots.check("alice")
+
+
+async def test_a_seat_that_was_left_does_not_count_until_it_is_taken_again() -> None:
+    slots = Slots(10, 10, per_owner=1)
+    seat = Seat(slots, "alice")
+    seat.claim()
+    seat.leave()
+    seat.leave()
+    slots.check("alice")
+    await seat.taken()
+    with pytest.raises(RateLimitedError):
+        slots.check("alice")
+
+
+async def test_callers_whom_nobody_knows_have_the_turns_of_all() -> None:
+    slots = Slots(10, 10, per_owner=1)
+    for _ in range(5):
+        slots.check()
+        Seat(slots).claim()

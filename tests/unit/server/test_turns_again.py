@@ -7,6 +7,7 @@ from dragoman.model.base import JsonObject
 from dragoman.model.messages import text_of
 from dragoman.server.errands import Errand, decode_errand
 from dragoman.server.turns import STORE_POLL_SECONDS
+from dragoman.service.principal import Principal
 from dragoman.service.worker import Completed, Outcome, Turn
 from tests.unit.server.fakes import NEW_TASK, agent_message, user_message
 from tests.unit.server.resuming import killed, successor
@@ -71,6 +72,23 @@ async def test_a_turn_is_run_again_with_what_came_with_its_message() -> None:
     await run_again(on, witness)
     assert witness.seen == [("hello", {"k": 1}, ERRAND.extensions, ("text/plain",))] * 2
     assert (await on.task()).status.state is COMPLETED
+
+
+async def test_a_turn_that_is_run_again_has_the_caller_that_it_had() -> None:
+    ada = Principal(owner="ada", scopes=frozenset({"pay"}))
+    seen: list[Principal] = []
+    witness = Witness()
+
+    async def run(turn: Turn) -> Outcome:
+        seen.append(turn.principal)
+        return await witness.run(turn)
+
+    on = await stage(run)
+    live = on.runner.begin("t-1", NEW_TASK, Errand(message=user_message(), principal=ada), None)
+    await witness.reached.wait()
+    await live.durable()
+    await run_again(on, witness)
+    assert seen == [ada, ada]
 
 
 async def test_a_message_that_came_alone_is_found_in_the_history() -> None:

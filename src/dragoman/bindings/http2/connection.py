@@ -36,11 +36,14 @@ __all__ = ("Connection",)
 class Connection:
     """A connection from its preface to its end.
 
+    Args:
+        max_header_bytes: how long the headers of one request may be, as 6.5.2 counts them.
+
     Attributes:
         failure: why it has ended, if it has; then nothing more is read.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, max_header_bytes: int = MAX_HEADER_LIST_BYTES) -> None:
         """Begin; the first output is our settings."""
         self.failure: ConnectionFailedError | None = None
         self._events: list[Event] = []
@@ -48,12 +51,14 @@ class Connection:
         self._streams = StreamTable()
         chatter = Budget(*CHATTER)
         self._outbox = Outbox(chatter, on_drained=self._drained, on_ended=self._ended)
-        self._receiver = Receiver(self._streams, self._outbox, chatter, self._tell)
+        self._receiver = Receiver(
+            self._streams, self._outbox, chatter, self._tell, max_header_bytes
+        )
         self._outbox.add(
             payloads.settings(
                 (
                     (frames.MAX_CONCURRENT_STREAMS, MAX_STREAMS),
-                    (frames.MAX_HEADER_LIST_SIZE, MAX_HEADER_LIST_BYTES),
+                    (frames.MAX_HEADER_LIST_SIZE, max_header_bytes),
                 )
             )
         )

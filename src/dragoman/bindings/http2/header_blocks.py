@@ -18,10 +18,8 @@ if TYPE_CHECKING:
 __all__ = ("MAX_HEADER_LIST_BYTES", "Block", "HeaderBlocks")
 
 MAX_HEADER_LIST_BYTES: Final = 16_384
-"""What gRPC's own servers take, and twice what HTTP/1.1 servers commonly do."""
-
-MAX_HEADER_BLOCK_BYTES: Final = 2 * MAX_HEADER_LIST_BYTES
-"""Compressed, headers are shorter; longer than this they are beyond the limit, however spelled."""
+"""For whoever sets no other limit: what gRPC's own servers take, and twice what HTTP/1.1 servers
+commonly do."""
 
 MAX_CONTINUATIONS: Final = 8
 """Frames of one header block after its first (CVE-2024-27316)."""
@@ -45,11 +43,22 @@ class HeaderBlocks:
     Every block has to be read, even one that nobody wants: it may change what later ones mean.
     """
 
-    __slots__ = ("_decoder", "_ends", "_heads", "_pieces", "_revision", "_size", "_stream")
+    __slots__ = (
+        "_decoder",
+        "_ends",
+        "_heads",
+        "_max_block_bytes",
+        "_pieces",
+        "_revision",
+        "_size",
+        "_stream",
+    )
 
-    def __init__(self) -> None:
+    def __init__(self, max_list_bytes: int = MAX_HEADER_LIST_BYTES) -> None:
         """Begin without any."""
-        self._decoder = Decoder(MAX_HEADER_LIST_BYTES)
+        self._decoder = Decoder(max_list_bytes)
+        # Compressed, headers are shorter; longer than this they are too many, however spelled.
+        self._max_block_bytes = 2 * max_list_bytes
         self._heads: dict[bytes, Head] = {}
         self._revision = 0
         self._stream = 0
@@ -84,7 +93,7 @@ class HeaderBlocks:
             raise ConnectionFailedError(ErrorCode.PROTOCOL_ERROR, "A continuation of nothing")
         self._pieces.append(frame.payload)
         self._size += len(frame.payload)
-        if self._size > MAX_HEADER_BLOCK_BYTES or len(self._pieces) > MAX_CONTINUATIONS + 1:
+        if self._size > self._max_block_bytes or len(self._pieces) > MAX_CONTINUATIONS + 1:
             # It is not going to be read, and then later ones cannot be.
             raise ConnectionFailedError(ErrorCode.ENHANCE_YOUR_CALM, "A header block is too long")
         if not frame.flags & END_HEADERS:

@@ -44,6 +44,7 @@ class Receiver:
     Args:
         chatter: is spent by frames that move nothing.
         tell: takes what the driver has to know.
+        max_header_bytes: how long the headers of one request may be.
 
     Attributes:
         has_greeted: whether the peer has begun as every peer must.
@@ -57,6 +58,7 @@ class Receiver:
         outbox: Outbox,
         chatter: Budget,
         tell: Callable[[Event], None],
+        max_header_bytes: int,
     ) -> None:
         """Begin with the preface."""
         self.has_greeted = False
@@ -67,7 +69,7 @@ class Receiver:
         self._tell = tell
         self._preface = PREFACE
         self._reader = FrameReader()
-        self._blocks = HeaderBlocks()
+        self._blocks = HeaderBlocks(max_header_bytes)
         self.granted = CONNECTION_WINDOW
         self._now = 0.0
         self._handlers: Final[Mapping[int, Callable[[Frame], None]]] = {

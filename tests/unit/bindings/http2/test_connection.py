@@ -34,6 +34,11 @@ def test_a_connection_begins_with_our_settings() -> None:
     assert kinds == [frames.SETTINGS, frames.WINDOW_UPDATE]
 
 
+def test_our_settings_tell_how_long_headers_may_be() -> None:
+    settings, _ = frames.FrameReader().read(Connection(12_345).take_output())
+    assert struct.pack(">HI", frames.MAX_HEADER_LIST_SIZE, 12_345) in settings.payload
+
+
 @pytest.mark.parametrize(
     "greeting",
     [

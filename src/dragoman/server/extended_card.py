@@ -1,0 +1,41 @@
+"""The extended card: what this very caller may use."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+from dragoman.model.cards import AgentCard, AgentSkill
+from dragoman.model.operations import Operation
+from dragoman.server.access import Access
+from dragoman.server.card import CardDesk, Describes
+from dragoman.service.service import Call
+
+__all__ = ("ExtendedCards",)
+
+
+class ExtendedCards:
+    """Makes a card for each caller: with the hidden skills it may use, without what it may not.
+
+    R-3.1.11-4: two callers may be shown different cards.
+    """
+
+    def __init__(self, agent: Describes, cards: CardDesk, access: Access) -> None:
+        self._agent = agent
+        self._cards = cards
+        self._access = access
+
+    async def make(self, call: Call) -> AgentCard:
+        """Return the card for whoever makes this call."""
+        tenants = ("", *self._agent.tenants)
+        return self._cards.card(
+            call.base_url,
+            skills=[skill async for skill in self._usable(call)],
+            tenants=[tenant for tenant in tenants if call.principal.may_act_in(tenant)],
+        )
+
+    async def _usable(self, call: Call) -> AsyncIterator[AgentSkill]:
+        needed = self._agent.skill_scopes
+        for skill in (*self._agent.skills, *self._agent.hidden_skills):
+            has_scopes = needed.get(skill.id, frozenset()) <= call.scopes
+            if has_scopes and await self._access.allows(Operation.SEND_MESSAGE, call, skill.id):
+                yield skill
