@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from asyncio import StreamReader, StreamWriter
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from urllib.parse import urlsplit
 
@@ -16,6 +16,7 @@ class Proxy:
 
     Attributes:
         is_refusing: whoever connects is cut off at once.
+        swallows_questions, swallows_answers: what clients or the server say is lost on its way.
         connections, cuts: how many there were.
     """
 
@@ -27,6 +28,8 @@ class Proxy:
         self.cuts = 0
         self.connections = 0
         self.is_refusing = False
+        self.swallows_questions = False
+        self.swallows_answers = False
 
     def cut_all(self) -> None:
         """Cut what is open now."""
@@ -47,8 +50,10 @@ class Proxy:
         self._open.add(near_writer)
         try:
             async with asyncio.TaskGroup() as group:
-                up = group.create_task(_pass(near, far_writer, None))
-                is_cut = await _pass(far, near_writer, budget)
+                up = group.create_task(
+                    _pass(near, far_writer, None, lambda: self.swallows_questions)
+                )
+                is_cut = await _pass(far, near_writer, budget, lambda: self.swallows_answers)
                 up.cancel()
             if is_cut and near_writer in self._open:
                 self._plan.pop(0)
@@ -60,10 +65,14 @@ class Proxy:
             far_writer.transport.abort()
 
 
-async def _pass(reader: StreamReader, writer: StreamWriter, budget: int | None) -> bool:
+async def _pass(
+    reader: StreamReader, writer: StreamWriter, budget: int | None, swallows: Callable[[], bool]
+) -> bool:
     """Pass bytes on to the end, or to the end of the budget; tell whether it was that."""
     with suppress(ConnectionError):
         while data := await reader.read(65536):
+            if swallows():
+                continue
             writer.write(data if budget is None else data[:budget])
             await writer.drain()
             if budget is not None:

@@ -14,6 +14,8 @@ DragomanError
 │   └── UnauthenticatedError · PermissionDeniedError · RateLimitedError
 ├── StoreError                  the log could not do what was asked
 │   ├── ConflictError           somebody else owns this task now; that append alone failed
+│   ├── SentBeforeError         another replica has stored the same send first; nothing was kept
+│   ├── UnreadError             a task was to end that has acknowledged messages its writer missed
 │   └── StoreUnavailableError   the engine below failed; nothing of the batch is known to be stored
 ├── NoAnswerError               what was asked for did not come in time; raised in the agent's code
 └── UsageError                  the program or its configuration is wrong; no peer is involved
@@ -52,6 +54,7 @@ __all__ = (
     "PermissionDeniedError",
     "PushNotificationNotSupportedError",
     "RateLimitedError",
+    "SentBeforeError",
     "Spelling",
     "StoreError",
     "StoreUnavailableError",
@@ -62,6 +65,7 @@ __all__ = (
     "UnauthenticatedError",
     "UnavailableError",
     "UnknownTenantError",
+    "UnreadError",
     "UnsupportedMediaTypeError",
     "UnsupportedOperationError",
     "UsageError",
@@ -359,6 +363,24 @@ class ConflictError(StoreError):
     def __init__(self, task_id: str) -> None:
         """Name the task whose append was refused."""
         super().__init__(f"task {task_id} was changed by another owner")
+        self.task_id = task_id
+
+
+class SentBeforeError(StoreError):
+    """What came with a send was refused: the same message was sent, and stored, before."""
+
+    def __init__(self, message_id: str) -> None:
+        """Name the message."""
+        super().__init__(f"message {message_id[:100]!r} was stored before by another replica")
+        self.message_id = message_id
+
+
+class UnreadError(StoreError):
+    """The end of a task was refused: something came into its inbox that its writer has not seen."""
+
+    def __init__(self, task_id: str) -> None:
+        """Name the task."""
+        super().__init__(f"task {task_id} has messages that nobody has taken up")
         self.task_id = task_id
 
 

@@ -16,13 +16,16 @@ NO_BEHAVIOUR: Final = frozenset(
     {
         # Ports: what they promise is shown by each implementation.
         "auth/authenticator.py",
+        "bus/base.py",
         "client/http_answer.py",
         "client/transport.py",
         "conformance/interface.py",
         "dialects/base.py",
+        "server/watcher.py",
         "service/service.py",
         "service/worker.py",
         "stores/base.py",
+        "stores/keeping.py",
         # Values: what happens on a connection, and what may.
         "bindings/http2/events.py",
         "server/http2_limits.py",
@@ -68,13 +71,29 @@ SHOWN_ELSEWHERE: Final = {
     "dialects/v1_0/routes.py": "unit/bindings/test_rest.py",
     # A body that is not UTF-8 is shown on each binding.
     "bindings/base.py": "unit/bindings/test_jsonrpc.py",
+    # Buses keep the promises of one port; what only one of them has is shown on a real server.
+    "bus/local.py": "contracts/test_bus.py",
+    "bus/nats.py": "contracts/test_bus_nats.py",
+    "bus/nats_client.py": "contracts/test_bus_nats.py",
+    "bus/postgres.py": "contracts/test_bus_postgres.py",
     # Stores keep the promises of one port, shown for all of them alike.
+    "server/ending.py": "unit/server/test_live_end.py",
     "stores/memory.py": "contracts/test_task_store.py",
+    "stores/memory_shared.py": "contracts/test_shared_task_store.py",
+    "stores/postgres/commits.py": "unit/stores/postgres/test_store.py",
+    "stores/postgres/connection.py": "unit/stores/postgres/test_store.py",
+    "stores/postgres/inspection.py": "unit/stores/postgres/test_keeping.py",
+    "stores/postgres/lookups.py": "unit/stores/postgres/test_store.py",
+    "stores/postgres/pool.py": "unit/stores/postgres/test_store.py",
+    "stores/postgres/reader.py": "contracts/test_task_store.py",
+    "stores/postgres/rows.py": "contracts/test_task_store.py",
+    "stores/postgres/writes.py": "unit/stores/postgres/test_steps.py",
     "stores/sqlite/connection.py": "unit/stores/sqlite/test_store.py",
+    "stores/sqlite/keeping.py": "unit/cli/test_db.py",
     "stores/sqlite/lock.py": "unit/stores/sqlite/test_store.py",
     "stores/sqlite/reader.py": "contracts/test_task_store.py",
     "stores/sqlite/rows.py": "contracts/test_task_store.py",
-    "stores/sqlite/states.py": "contracts/test_task_store.py",
+    "stores/states.py": "contracts/test_task_store.py",
     "stores/sqlite/writer.py": "contracts/test_task_store.py",
 }
 """Modules whose behaviour is shown by another test than their own."""
@@ -97,9 +116,11 @@ NO_MODULE: Final = frozenset(
         # else there is to say of these modules.
         "unit/agent/test_context_durable.py",
         "unit/engine/test_journal_properties.py",
+        "unit/server/test_live_end.py",
         "unit/server/test_live_journal.py",
         "unit/server/test_local_away.py",
         "unit/server/test_resumption_waits.py",
+        "unit/server/test_sending_elsewhere.py",
         "unit/server/test_turn_durable.py",
         "unit/server/test_turns_again.py",
         # The further parts of what is said of the runner and of a live task.

@@ -26,7 +26,10 @@ from dragoman.stores.base import (
     TaskWrite,
 )
 from dragoman.stores.memory import MemoryTaskStore
+from dragoman.stores.memory_shared import SharedMemoryTaskStore
+from dragoman.stores.postgres.store import PostgresTaskStore
 from dragoman.stores.sqlite.store import SQLiteTaskStore
+from tests.postgres import database_for
 
 __all__ = (
     "ALICE",
@@ -56,7 +59,9 @@ __all__ = (
 
 STORES: Final[dict[str, Callable[[Path], TaskStore]]] = {
     "memory": lambda _: MemoryTaskStore(),
+    "shared memory": lambda _: SharedMemoryTaskStore(),
     "sqlite": lambda directory: SQLiteTaskStore(directory / "tasks.db"),
+    "postgres": lambda directory: PostgresTaskStore(database_for(directory)),
 }
 
 ALICE: Final = Scope("", "alice")
@@ -147,7 +152,7 @@ def move(
     epoch: int = 1,
     at_ms: int = 2000,
     document: TaskDocument | None = None,
-    inbox_taken: int = 0,
+    inbox_taken: tuple[int, ...] = (),
 ) -> TaskWrite:
     return TaskWrite(
         task_id=task_id,

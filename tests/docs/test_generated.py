@@ -19,6 +19,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from benches import capacity
 from dragoman.dialects.losses import FORMS, LOSSES
 from dragoman.dialects.v1_0.routes import ROUTES
 from dragoman.egress.networks import REFUSED
@@ -224,6 +225,11 @@ def table_of_networks() -> str:
     return table("| addresses | kind | what they are |", rows)
 
 
+def table_of_capacity() -> str:
+    load, site = capacity.Load(), capacity.Site()
+    return capacity.table(capacity.plan(load, site, capacity.read_units()))
+
+
 def table(head: str, rows: list[str]) -> str:
     return "\n".join([head, "|" + "---|" * (head.count("|") - 1), *rows])
 
@@ -244,6 +250,8 @@ def table(head: str, rows: list[str]) -> str:
         ("reference/errors.md", "errors", table_of_errors),
         ("reference/http.md", "routes", table_of_routes),
         ("howto/look-after-the-store.md", "rules", table_of_rules),
+        ("scaling.md", "units", capacity.table_of_units),
+        ("scaling.md", "capacity", table_of_capacity),
     ],
 )
 def test_the_page_says_what_the_code_says(

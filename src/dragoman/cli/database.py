@@ -1,17 +1,17 @@
-"""Which database the commands for operators are about: that of a server in the same folder."""
+"""Which store the commands for operators are about: that of a server in the same folder."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Final
 
 from dragoman.cli.commands import Invocation
 from dragoman.cli.options import Option
 from dragoman.errors import UsageError
 from dragoman.server.config import Settings, read_config_file
-from dragoman.stores.urls import database_path
+from dragoman.stores.keeping import Keeper
+from dragoman.stores.urls import find_keeper
 
-__all__ = ("STORE", "database_of")
+__all__ = ("STORE", "keeper_of")
 
 STORE: Final = Option[str | None](
     name="store",
@@ -20,20 +20,19 @@ STORE: Final = Option[str | None](
     shown="that of dragoman serve: DRAGOMAN_STORE, dragoman.toml, or sqlite:///dragoman.db",
     # The variable is the one that the server reads.
     is_configurable=False,
-    help="store to look at, such as sqlite:///tasks.db",
+    help="store to look at, such as sqlite:///tasks.db or postgres://user@host/name",
 )
 
 
-def database_of(invocation: Invocation) -> Path:
-    """Return the file of the store that is meant; whether it exists is not looked at.
+def keeper_of(invocation: Invocation) -> Keeper:
+    """Return what looks after the store that is meant; whether it exists is not looked at.
 
     Raises:
-        UsageError: the store has no file.
+        UsageError: the store is gone with its process, or there is no such kind.
     """
     surroundings = invocation.surroundings
     url = invocation.settings[STORE] or surroundings.environment.get("DRAGOMAN_STORE")
-    path = database_path(url or _configured(invocation))
-    return surroundings.folder / path
+    return find_keeper(url or _configured(invocation), surroundings.folder)
 
 
 def _configured(invocation: Invocation) -> str:

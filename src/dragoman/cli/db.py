@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Final
 
 import msgspec
 
 from dragoman.cli import values
 from dragoman.cli.commands import Body, Invocation
-from dragoman.cli.database import STORE, database_of
+from dragoman.cli.database import STORE, keeper_of
 from dragoman.cli.errors import FAILURE
 from dragoman.cli.labels import Lines
 from dragoman.cli.options import Option
 from dragoman.cli.parser import Parser
 from dragoman.stores.checking import Finding
-from dragoman.stores.sqlite.checking import check_database
-from dragoman.stores.sqlite.inspection import looking_at
-from dragoman.stores.sqlite.upkeep import upgrade, vacuum
 
 __all__ = ("CHECK", "UPGRADE", "VACUUM")
 
@@ -38,10 +34,10 @@ def _declare_check(parser: Parser) -> None:
 
 
 def _check(invocation: Invocation) -> int:
-    path = database_of(invocation)
+    keeper = keeper_of(invocation)
     check = _Check(invocation)
-    check.run(path)
-    invocation.output.show(check.document(path), lambda: check.lines(path))
+    keeper.check(check.add, check.progress)
+    invocation.output.show(check.document(keeper.name), lambda: check.lines(keeper.name))
     return FAILURE if check.found else 0
 
 
@@ -55,33 +51,31 @@ class _Check:
         self._tasks = 0
         self.found = 0
 
-    def run(self, path: Path) -> None:
-        with looking_at(path) as connection:
-            for finding in check_database(connection, self._progress):
-                self.found += 1
-                if self.found <= self._limit:
-                    self._shown.append(finding)
+    def add(self, finding: Finding) -> None:
+        self.found += 1
+        if self.found <= self._limit:
+            self._shown.append(finding)
 
-    def _progress(self, done: int, total: int) -> None:
+    def progress(self, done: int, total: int) -> None:
         self._tasks = done
         if done < total:
             self._output.note(f"{done} of {total} tasks checked")
 
-    def document(self, path: Path) -> bytes:
+    def document(self, store: str) -> bytes:
         findings = [
             {"rule": each.rule, "taskId": each.task_id or None, "text": each.text}
             for each in self._shown
         ]
         return msgspec.json.encode(
-            {"store": str(path), "tasks": self._tasks, "found": self.found, "findings": findings}
+            {"store": store, "tasks": self._tasks, "found": self.found, "findings": findings}
         )
 
-    def lines(self, path: Path) -> Lines:
+    def lines(self, store: str) -> Lines:
         lines = Lines()
         for each in self._shown:
             where = f"{each.rule} {each.task_id}".rstrip()
             lines.field("Finding", f"{where}: {each.text}")
-        lines.field("Store", path).field("Tasks", self._tasks)
+        lines.field("Store", store).field("Tasks", self._tasks)
         shown = len(self._shown)
         cut = f" ({shown} shown)" if shown < self.found else ""
         return lines.field("Findings", f"{self.found}{cut}")
@@ -95,24 +89,30 @@ def _declare(parser: Parser) -> None:
 
 
 def _upgrade(invocation: Invocation) -> int:
-    path = database_of(invocation)
-    before, after = upgrade(path)
+    keeper = keeper_of(invocation)
+    before, after = keeper.upgrade()
     invocation.output.show(
-        msgspec.json.encode({"store": str(path), "schemaBefore": before, "schemaAfter": after}),
+        msgspec.json.encode({"store": keeper.name, "schemaBefore": before, "schemaAfter": after}),
         lambda: (
-            Lines().field("Store", path).field("Schema before", before).field("Schema after", after)
+            Lines()
+            .field("Store", keeper.name)
+            .field("Schema before", before)
+            .field("Schema after", after)
         ),
     )
     return 0
 
 
 def _vacuum(invocation: Invocation) -> int:
-    path = database_of(invocation)
-    before, after = vacuum(path)
+    keeper = keeper_of(invocation)
+    before, after = keeper.vacuum()
     invocation.output.show(
-        msgspec.json.encode({"store": str(path), "bytesBefore": before, "bytesAfter": after}),
+        msgspec.json.encode({"store": keeper.name, "bytesBefore": before, "bytesAfter": after}),
         lambda: (
-            Lines().field("Store", path).field("Bytes before", before).field("Bytes after", after)
+            Lines()
+            .field("Store", keeper.name)
+            .field("Bytes before", before)
+            .field("Bytes after", after)
         ),
     )
     return 0

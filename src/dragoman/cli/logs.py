@@ -10,22 +10,29 @@ import msgspec
 
 from dragoman.model.timestamps import format_timestamp
 
-__all__ = ("FORMATS", "LEVELS", "set_up_logging")
+__all__ = ("FORMATS", "LEVELS", "set_up_logging", "tell_replica")
 
 LEVELS: Final = ("debug", "info", "warning", "error")
 FORMATS: Final = ("text", "json")
 
 
-class _Text(logging.Formatter):
+class _Formatter(logging.Formatter):
+    """What both forms know: which of several servers this is; "" if it is the only one."""
+
+    replica = ""
+
+
+class _Text(_Formatter):
     def format(self, record: logging.LogRecord) -> str:
         when = format_timestamp(int(record.created * 1000))
-        line = f"{when} {record.levelname.lower():7} {record.name}: {record.getMessage()}"
+        who = f"[{self.replica}] " if self.replica else ""
+        line = f"{when} {record.levelname.lower():7} {who}{record.name}: {record.getMessage()}"
         if record.exc_info:
             line += "\n" + self.formatException(record.exc_info)
         return line
 
 
-class _Json(logging.Formatter):
+class _Json(_Formatter):
     def format(self, record: logging.LogRecord) -> str:
         entry = {
             "time": format_timestamp(int(record.created * 1000)),
@@ -33,6 +40,8 @@ class _Json(logging.Formatter):
             "logger": record.name,
             "message": record.getMessage(),
         }
+        if self.replica:
+            entry["replica"] = self.replica
         if record.exc_info:
             entry["exception"] = self.formatException(record.exc_info)
         return msgspec.json.encode(entry).decode()
@@ -45,3 +54,10 @@ def set_up_logging(level: str, form: str) -> None:
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
     # uvicorn tells of its start and stop; our banner and our own lines say it better.
     logging.getLogger("uvicorn.error").setLevel("DEBUG" if level == "debug" else "WARNING")
+
+
+def tell_replica(replica_id: str) -> None:
+    """Name this server in every line from now on, as one of several."""
+    for handler in logging.getLogger().handlers:
+        if isinstance(handler.formatter, _Formatter):
+            handler.formatter.replica = replica_id

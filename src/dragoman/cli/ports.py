@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import socket
+import sys
 
 from dragoman.errors import UsageError
 
-__all__ = ("address_of", "listen")
+__all__ = ("address_of", "listen", "listen_beside")
+
+# Others have the option as well, but give all connections to the last one that came.
+_CAN_SPREAD = sys.platform == "linux"
 
 
-def listen(host: str, port: int, *, option: str = "--port") -> socket.socket:
+def listen(
+    host: str, port: int, *, option: str = "--port", is_shared: bool = False
+) -> socket.socket:
     """Take a port.
 
     Args:
         option: what chooses the port, for who has to choose another.
+        is_shared: processes of this one will ``listen_beside`` it.
 
     Raises:
         UsageError: the address is not to be had.
@@ -22,6 +29,8 @@ def listen(host: str, port: int, *, option: str = "--port") -> socket.socket:
     # The protocol is named, because asyncio sends small frames without delay only if it is.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if is_shared and _CAN_SPREAD:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
     try:
         listener.bind((host, port))
     except OSError as error:
@@ -32,6 +41,18 @@ def listen(host: str, port: int, *, option: str = "--port") -> socket.socket:
         ) from None
     listener.set_inheritable(True)
     return listener
+
+
+def listen_beside(listener: socket.socket) -> socket.socket:
+    """Return a socket for one of several processes on a port that was taken for all of them.
+
+    Where the system spreads connections over sockets of one port, it is a new one: with a single
+    one, whoever is awake first takes a whole burst of connections, and keeps them.
+    """
+    if not _CAN_SPREAD:
+        return listener
+    host, port = listener.getsockname()[:2]
+    return listen(host, port, is_shared=True)
 
 
 def address_of(listener: socket.socket) -> str:

@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from dragoman.cli.commands import Body, Invocation
 from dragoman.cli.errors import EXIT_CODES, INTERRUPTED, USAGE
-from dragoman.cli.logs import FORMATS, LEVELS, set_up_logging
+from dragoman.cli.logs import FORMATS, LEVELS, set_up_logging, tell_replica
 from dragoman.cli.parser import Parser
-from dragoman.cli.ports import address_of, listen
+from dragoman.cli.ports import address_of, listen, listen_beside
 from dragoman.errors import UsageError
 from dragoman.server.config import Settings, load_settings, read_config_file
+from dragoman.stores.urls import is_postgres, without_password
 
 if TYPE_CHECKING:
     from dragoman.agent.agent import Agent
@@ -41,6 +42,7 @@ _OWN: Final[dict[str, object]] = {
     "log_level": "info",
     "log_format": "text",
     "reload": False,
+    "workers": 1,
 }
 """What the command itself needs beside the settings of the server, with defaults."""
 
@@ -86,8 +88,20 @@ def _declare(parser: Parser) -> None:
     parser.add_argument(
         "--store",
         metavar="URL",
-        help="where tasks are kept: sqlite:///file.db, sqlite:////abs/file.db or memory: "
-        f"(default {Settings().store})",
+        help="where tasks are kept: sqlite:///file.db, sqlite:////abs/file.db, memory: or, for "
+        f"several servers at once, postgres://user@host/database (default {Settings().store})",
+    )
+    parser.add_argument(
+        "--bus",
+        metavar="URL",
+        help="how servers on one PostgreSQL tell each other of news: nats://host:4222 "
+        "(default: by the database itself)",
+    )
+    parser.add_argument(
+        "--workers",
+        type=int,
+        metavar="N",
+        help="serve the port with so many processes, on PostgreSQL (default 1)",
     )
     parser.add_argument(
         "--public-url",
@@ -176,12 +190,15 @@ def _serve_until_stopped(given: dict[str, object], load: Callable[[], Served], w
     _check_choice("log_format", own["log_format"], FORMATS)
     settings = load_settings(given, os.environ, file, known_elsewhere=frozenset(_OWN))
     _tls(own)
+    workers = _worker_count(own, settings)
     if own["grpc_port"] is not None:
         _check_grpc(str(own["host"]), _port(own["grpc_port"]))
-    listener = listen(str(own["host"]), _port(own["port"]))
+    listener = listen(str(own["host"]), _port(own["port"]), is_shared=workers > 1)
     serve = partial(_serve_agent, load, settings, own)
     with listener:
-        if str(own["reload"]).lower() in ("true", "1", "yes", "on"):
+        if workers > 1:
+            return _serve_together(workers, serve, own, listener)
+        if _is_on(own["reload"]):
             return _reload(watch, serve, listener)
         return serve(sockets=[listener])
 
@@ -207,6 +224,51 @@ def _port(value: object) -> int:
     if not 0 <= port <= 65535:
         raise UsageError(f"the port must be a number from 0 to 65535, not {value!r}")
     return port
+
+
+def _worker_count(own: dict[str, object], settings: Settings) -> int:
+    """Return how many processes are to serve; raises UsageError if they could not."""
+    try:
+        count = int(str(own["workers"]))
+    except ValueError:
+        count = 0
+    if count < 1:
+        raise UsageError(f"workers must be a number from 1, not {own['workers']!r}")
+    if count > 1:
+        if not is_postgres(settings.store):
+            raise UsageError(
+                f"{count} workers need a store they can share: --store postgres://user@host/database"
+            )
+        if not hasattr(signal, "sigtimedwait"):
+            raise UsageError("this system cannot look after workers: start several servers instead")
+        if own["grpc_port"] is not None:
+            raise UsageError("workers share one port, gRPC included: leave out --grpc-port")
+        if _is_on(own["reload"]):
+            raise UsageError("--reload is for one process: leave out --workers")
+    return count
+
+
+def _is_on(value: object) -> bool:
+    return str(value).lower() in ("true", "1", "yes", "on")
+
+
+def _serve_together(
+    count: int, serve: Callable[..., int], own: dict[str, object], listener: socket.socket
+) -> int:
+    """Serve one port by several processes, and look after them."""
+    from dragoman.cli.workers import Ready, Workers  # noqa: PLC0415 - only here
+
+    set_up_logging(str(own["log_level"]), str(own["log_format"]))
+
+    def work(number: int, ready: Ready) -> int:
+        def show(banner: str) -> None:
+            if number == 0:
+                _show(banner)
+            ready()
+
+        return serve(sockets=[listen_beside(listener)], show=show)
+
+    return Workers(count, work).run()
 
 
 def _tls(own: dict[str, object]) -> Tls | None:
@@ -236,6 +298,7 @@ def _serve_agent(
     settings: Settings,
     own: dict[str, object],
     sockets: list[socket.socket],
+    show: Callable[[str], None] | None = None,
 ) -> int:
     """Serve in this process. It imports here: a usage error should not cost that time."""
     set_up_logging(str(own["log_level"]), str(own["log_format"]))
@@ -244,7 +307,7 @@ def _serve_agent(
     served = load()
     app = build_app(served.agent, settings)
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        code = runner.run(_serve(app, served, settings, own, sockets))
+        code = runner.run(_serve(app, served, settings, own, sockets, show or _show))
         _leave_threads_behind(code)
         return code
 
@@ -263,6 +326,7 @@ async def _serve(
     settings: Settings,
     own: dict[str, object],
     sockets: list[socket.socket],
+    show: Callable[[str], None],
 ) -> int:
     import uvicorn  # noqa: PLC0415 - only this command needs it
 
@@ -271,6 +335,7 @@ async def _serve(
     tls = _tls(own)
     # Started here, so that what is wrong with the store is one line and not a failed lifespan.
     await app.runtime.start()
+    tell_replica(app.runtime.replica_id)
     targets = await _offer_grpc(app, own, tls, sockets[0])
     _calm_the_collector()
     config = uvicorn.Config(
@@ -293,8 +358,7 @@ async def _serve(
     def show_banner() -> None:
         scheme = "https" if tls else "http"
         title = f"{served.agent.name} {served.agent.version}"
-        sys.stdout.write(_banner(title, scheme, sockets[0], targets, settings))
-        sys.stdout.flush()
+        show(_banner(title, scheme, sockets[0], targets, settings))
 
     async def wind_down() -> None:
         await app.runtime.drain()
@@ -354,6 +418,11 @@ def _calm_the_collector() -> None:
     gc.set_threshold(50_000, 20, 100)
 
 
+def _show(banner: str) -> None:
+    sys.stdout.write(banner)
+    sys.stdout.flush()
+
+
 def _banner(
     title: str, scheme: str, listener: socket.socket, grpc_targets: str, settings: Settings
 ) -> str:
@@ -361,7 +430,7 @@ def _banner(
     request = '{"message":{"messageId":"m-1","role":"ROLE_USER","parts":[{"text":"hello"}]}}'
     public = f"  public: {settings.public_url}\n" if settings.public_url else ""
     return (
-        f"{title} is served at {url} (store: {settings.store})\n"
+        f"{title} is served at {url} (store: {without_password(settings.store)})\n"
         f"{public}"
         f"  card:  {url}/.well-known/agent-card.json\n"
         f"  gRPC:  {grpc_targets}\n"

@@ -12,7 +12,7 @@ import msgspec
 
 from dragoman.cli import values
 from dragoman.cli.commands import Body, Invocation
-from dragoman.cli.database import STORE, database_of
+from dragoman.cli.database import STORE, keeper_of
 from dragoman.cli.errors import CliError, Failure
 from dragoman.cli.labels import Lines
 from dragoman.cli.options import Option
@@ -24,8 +24,6 @@ from dragoman.model.messages import text_of
 from dragoman.model.parts import Part
 from dragoman.model.timestamps import format_timestamp
 from dragoman.stores.records import TaskRecord
-from dragoman.stores.sqlite.inspection import looking_at, read_record
-from dragoman.stores.sqlite.schema import check_current
 
 __all__ = ("INSPECT",)
 
@@ -58,12 +56,10 @@ def _declare(parser: Parser) -> None:
 
 
 def _inspect(invocation: Invocation) -> int:
-    path, task_id = database_of(invocation), invocation.arguments.task
-    with looking_at(path) as connection:
-        check_current(path, connection)
-        record = read_record(connection, task_id)
+    keeper, task_id = keeper_of(invocation), invocation.arguments.task
+    record = keeper.read_record(task_id)
     if record is None:
-        message = f"there is no task {task_id} in {path}"
+        message = f"there is no task {task_id} in {keeper.name}"
         raise CliError(Failure(TaskNotFoundError.__name__, message))
     facts = _facts(record)
     parts = {"journal": list(_journal(record)), "inbox": list(_inbox(record))}

@@ -16,7 +16,10 @@ from dragoman.model.events import StreamResponse, TaskEvent, TaskStatusUpdateEve
 from dragoman.model.messages import Message
 from dragoman.model.tasks import Artifact, Task, TaskStatus
 
-__all__ = ("TaskFold",)
+__all__ = ("FoldMark", "TaskFold")
+
+FoldMark = tuple[TaskStatus | None, int]
+"""The status, and the length of the history."""
 
 _decode_entry = msgspec.json.Decoder(StreamResponse).decode
 
@@ -69,6 +72,15 @@ class TaskFold:
         """Add a message of the history."""
         self._retire_status_message()
         self._history.append(message)
+
+    def mark(self) -> FoldMark:
+        """Return what ``rewind`` needs to take back statuses and messages that are yet to come."""
+        return self._status, len(self._history)
+
+    def rewind(self, mark: FoldMark) -> None:
+        """Take back all statuses and messages since a mark; artifacts stay."""
+        self._status = mark[0]
+        del self._history[mark[1] :]
 
     def replay(self, entries: Iterable[bytes]) -> None:
         """Add entries as the log has them."""

@@ -32,6 +32,7 @@ _ELSEWHERE: Final = frozenset(
         "DRAGOMAN_TLS_CERT",
         "DRAGOMAN_TLS_CLIENT_CA",
         "DRAGOMAN_TLS_KEY",
+        "DRAGOMAN_WORKERS",
     }
 )
 
@@ -47,8 +48,13 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a server can be told.
 
     Attributes:
-        store: where tasks are kept: ``sqlite:///relative.db``, ``sqlite:////absolute.db`` or
-            ``memory:``.
+        store: where tasks are kept: ``sqlite:///relative.db``, ``sqlite:////absolute.db``,
+            ``memory:``, or ``postgres://user@host/database`` for several servers at once.
+        bus: how servers on one PostgreSQL tell each other of news, such as ``nats://host:4222``;
+            by default the database itself does.
+        lease_seconds: a server on a shared store that was not heard of for this long counts as
+            dead, and others take over its tasks.
+        sweep_seconds: how often such a server looks after what news it may have missed.
         public_url: the address callers use, written into the card; else worked out per request.
         allow_anonymous: serve callers from other machines although nobody authenticates them.
         api_keys: a file of keys that ``dragoman keys`` keeps; callers must show one of them, or
@@ -113,6 +119,9 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """
 
     store: str = "sqlite:///dragoman.db"
+    bus: str = ""
+    lease_seconds: Annotated[float, Meta(gt=0)] = 10.0
+    sweep_seconds: Annotated[float, Meta(gt=0)] = 5.0
     public_url: str | None = None
     allow_anonymous: bool = False
     api_keys: str | None = None

@@ -28,6 +28,7 @@ class Errand(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     Attributes:
         principal: who sent it. It is stored with the rest, so that a turn which is run again finds
             its caller to be who it was.
+        is_answer: it was sent to a task that waited for its client, which another replica holds.
     """
 
     message: Message
@@ -35,6 +36,7 @@ class Errand(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     extensions: tuple[str, ...] = ()
     accepted_output_modes: tuple[str, ...] = ()
     principal: Principal = NOBODY
+    is_answer: bool = False
 
     @property
     def is_bare(self) -> bool:

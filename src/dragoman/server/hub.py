@@ -75,6 +75,7 @@ class Channel:
         "_ring_bytes",
         "ended_at",
         "hub",
+        "on_idle",
         "paused_at",
         "seq",
     )
@@ -82,7 +83,11 @@ class Channel:
     def __init__(
         self, hub: Hub, read_log: ReadLog, *, seq: int = 0, paused_at: int = 0, ended_at: int = 0
     ) -> None:
-        """Begin after event ``seq``; the others are 0, or where the task has stopped."""
+        """Begin after event ``seq``; the others are 0, or where the task has stopped.
+
+        ``on_idle`` may be set to what is to be done when the last follower has left.
+        """
+        self.on_idle: Callable[[], None] | None = None
         self.hub = hub
         self.seq = seq
         self.ended_at = ended_at
@@ -111,6 +116,12 @@ class Channel:
         self._trim()
         for follower in self._followers:
             follower.wake()
+
+    def skip_to(self, seq: int, *, is_paused: bool) -> None:
+        """Let followers read the log for the events up to ``seq``, where the task is now."""
+        self._ring = []
+        self._ring_bytes = 0
+        self.publish(seq, (), paused_at=seq if is_paused else 0, ended_at=0)
 
     @property
     def is_followed(self) -> bool:
@@ -154,6 +165,8 @@ class Channel:
         if not self._followers:
             self._ring = []
             self._ring_bytes = 0
+            if self.on_idle is not None:
+                self.on_idle()
 
     def _trim(self) -> None:
         ring = self._ring
@@ -174,6 +187,9 @@ class Follower:
     """An EventStream over a channel: ``first`` (already durable), then the events after ``cursor``.
 
     It ends with the task; with ``until_pause`` also when the task stops for input (Q-03).
+
+    Args:
+        start: stops before this event do not count; by default, those before the cursor.
     """
 
     __slots__ = ("_channel", "_cursor", "_first", "_is_closed", "_start", "_until_pause", "_waiter")
@@ -185,11 +201,12 @@ class Follower:
         first: EventDocument | None,
         cursor: int,
         until_pause: bool = False,
+        start: int | None = None,
     ) -> None:
         self._channel = channel
         self._first = first
         self._cursor = cursor
-        self._start = cursor
+        self._start = cursor if start is None else start
         self._until_pause = until_pause
         self._is_closed = False
         self._waiter: asyncio.Future[bool] | None = None
@@ -218,6 +235,10 @@ class Follower:
             if await self._waiter:
                 return ()
         raise StopAsyncIteration
+
+    def begin_with(self, first: EventDocument) -> None:
+        """Show this before all else; for one that had to join before it was known."""
+        self._first = first
 
     async def aclose(self) -> None:
         """Stop following; wakes whoever iterates."""

@@ -11,21 +11,31 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable
-from typing import Final, Protocol
+from typing import Final
 
 from dragoman.clock import Clock
 from dragoman.engine.commands import Command
 from dragoman.engine.effects import Append, Effect, Record
 from dragoman.engine.fold import TaskFold
 from dragoman.engine.machine import Standing, decide
-from dragoman.errors import ConflictError, StoreError, UnavailableError
+from dragoman.errors import (
+    ConflictError,
+    SentBeforeError,
+    StoreError,
+    UnavailableError,
+    UnreadError,
+)
 from dragoman.model.documents import TaskDocument, encode_entry
 from dragoman.model.events import TaskEvent, TaskStatusUpdateEvent
 from dragoman.model.messages import Message
 from dragoman.model.tasks import TaskState
+from dragoman.server.ending import Ending
 from dragoman.server.errands import Errand, QueuedErrand
 from dragoman.server.hub import Channel
+from dragoman.server.seen import Seen
 from dragoman.server.slots import Seat
+from dragoman.server.waiters import Waiters
+from dragoman.server.watcher import TaskLostError, Watcher
 from dragoman.service.worker import Suspended
 from dragoman.stores.base import (
     WHOLE_INBOX,
@@ -38,7 +48,7 @@ from dragoman.stores.base import (
 )
 from dragoman.stores.segments import number_events
 
-__all__ = ("LiveTask", "Watcher")
+__all__ = ("LiveTask",)
 
 BREATH_EVENTS: Final = 64
 """Events a turn publishes at a stretch before others get to run: about a millisecond."""
@@ -48,16 +58,8 @@ SNAPSHOT_EVENTS: Final = 1000
 snapshots of a task of n events cost no more than a multiple of n."""
 
 
-class Watcher(Protocol):
-    """Whoever keeps the live tasks; called on the event loop."""
-
-    def task_ended(self, live: LiveTask) -> None:
-        """The task has ended and all of it is durable."""
-        ...
-
-    def write_lost(self, live: LiveTask, error: StoreError) -> None:
-        """A write has failed; the task refuses commands until it is ``reset`` or dropped."""
-        ...
+_NOT_STORED: Final = -(1 << 62)
+"""Where the stored value of a counter would be, had its write not been refused."""
 
 
 class LiveTask:
@@ -74,13 +76,15 @@ class LiveTask:
         lost: what the running turn is told at its next call: that output of it was lost, or that it
             is put aside.
         epilogue: what to do when the task leaves memory.
+        seen: which numbers of its inbox are known; None unless the store is shared.
     """
 
     # Beyond 30 attributes an object without slots needs a full dictionary of its own.
     __slots__ = (
+        "_announce",
         "_clock",
         "_document",
-        "_durable",
+        "_ending",
         "_entries",
         "_events",
         "_extras",
@@ -95,7 +99,6 @@ class LiveTask:
         "_loop",
         "_paused_at",
         "_send",
-        "_settled",
         "_snapshot_seq",
         "_status_at_ms",
         "_store",
@@ -104,6 +107,7 @@ class LiveTask:
         "_stored_seq",
         "_stored_state",
         "_stored_wake_at_ms",
+        "_waiters",
         "_wake_at_ms",
         "_watcher",
         "attempts",
@@ -118,6 +122,7 @@ class LiveTask:
         "paused_ms",
         "record",
         "seat",
+        "seen",
         "standing",
         "turn",
     )
@@ -138,7 +143,17 @@ class LiveTask:
         attempts: int = 0,
         wake_at_ms: int = 0,
         loop: asyncio.AbstractEventLoop | None = None,
+        seen: Seen | None = None,
+        announce: Callable[[str, int], None] | None = None,
     ) -> None:
+        """Keep what is given.
+
+        Args:
+            announce: tells other replicas, after each commit, up to which event the log reaches.
+        """
+        self.seen = seen
+        self._announce = announce
+        self._ending: Ending | None = None
         self.record = record
         self.standing = standing
         self.channel = channel
@@ -176,14 +191,13 @@ class LiveTask:
         self._flying_mark = 0
         self._wake_at_ms = self._stored_wake_at_ms = wake_at_ms
         self._stored_attempts = attempts
-        self._inbox_taken = 0
+        self._inbox_taken: tuple[int, ...] = ()
         self._paused_at = 0
         self._in_flight: TaskWrite | None = None
         self._is_flush_due = False
         self._is_status_due = False
         self._document: tuple[int, TaskDocument] | None = None
-        self._durable: list[tuple[int, asyncio.Future[None]]] = []
-        self._settled: list[tuple[int, asyncio.Future[None]]] = []
+        self._waiters = Waiters()
 
     @property
     def task_id(self) -> str:
@@ -211,6 +225,11 @@ class LiveTask:
         return self._events % BREATH_EVENTS == BREATH_EVENTS - 1
 
     @property
+    def is_stored(self) -> bool:
+        """Tell whether the store has anything of the task."""
+        return self._stored_seq > 0
+
+    @property
     def is_settled(self) -> bool:
         """Tell whether the task has ended or waits for its client, durably."""
         state = self.standing.state
@@ -227,8 +246,7 @@ class LiveTask:
     @property
     def is_watched(self) -> bool:
         """Tell whether somebody follows the task or waits for it."""
-        waiters = (*self._durable, *self._settled)
-        return self.channel.is_followed or any(not waiter.done() for _, waiter in waiters)
+        return self.channel.is_followed or self._waiters.is_any
 
     @property
     def is_over(self) -> bool:
@@ -244,8 +262,11 @@ class LiveTask:
             raise self.failure
         now_ms = self._clock.now_ms()
         standing, effects = decide(self.standing, command, now_ms)
-        if self.inbox and standing.has_ended:
-            self._record_unread()
+        if standing.has_ended:
+            if self.seen is not None:
+                self._ending = self._before(command)
+            if self.inbox:
+                self._record_unread()
         self.standing = standing
         others: tuple[Effect, ...] = ()
         for effect in effects:
@@ -303,8 +324,8 @@ class LiveTask:
         self._flush_soon()
 
     def take_up(self, n: int) -> None:
-        """Note that the inbox up to number ``n`` goes with the next write."""
-        self._inbox_taken = max(self._inbox_taken, n)
+        """Note that item ``n`` leaves the inbox with the next write."""
+        self._inbox_taken += (n,)
 
     def answers_send(self, record: SendRecord) -> None:
         """Let the next write remember which send it answers."""
@@ -333,19 +354,27 @@ class LiveTask:
             if self.failure is not None:
                 raise self.failure
             waiter = self._loop.create_future()
-            self._durable.append((mark, waiter))
+            self._waiters.add_durable(mark, waiter)
             await waiter
         return seq
 
     def settled(self) -> asyncio.Future[None]:
         """Return a future for the next commit that ends or pauses the task."""
-        waiter = self._loop.create_future()
-        self._settled.append((self.standing.seq, waiter))
+        waiter: asyncio.Future[None] = self._loop.create_future()
+        self._waiters.add_settled(self.standing.seq, (waiter,))
         return waiter
 
     def join_settled(self, waiters: list[asyncio.Future[None]]) -> None:
         """Let more waiters wait for that commit."""
-        self._settled.extend((self.standing.seq, waiter) for waiter in waiters)
+        self._waiters.add_settled(self.standing.seq, waiters)
+
+    def retire(self) -> None:
+        """Write and publish nothing any more: the task is another replica's.
+
+        What becomes of a write that is on its way is told by the log.
+        """
+        self._in_flight = None
+        self.failure = self.failure or TaskLostError()
 
     def leave_seat(self) -> None:
         """Give back the slot of a turn that was stopped, perhaps before it ever ran."""
@@ -354,15 +383,7 @@ class LiveTask:
 
     def fail_waiters(self, error: Exception) -> None:
         """Tell everybody who waits for this task that the wait is in vain."""
-        waiters = [waiter for _, waiter in (*self._durable, *self._settled)]
-        for item in self.inbox:
-            waiters += item.waiters
-        self._durable.clear()
-        self._settled.clear()
-        for waiter in waiters:
-            if not waiter.done():
-                waiter.set_exception(error)
-                waiter.exception()  # Perhaps nobody looks at it any more; that is no fault.
+        self._waiters.fail(error, [waiter for item in self.inbox for waiter in item.waiters])
 
     def reset(
         self,
@@ -389,11 +410,10 @@ class LiveTask:
         self._journal.clear()
         self._document = None
         self._send = None
-        self._inbox_taken = 0
+        self._inbox_taken = ()
         self._paused_at = 0
         self._is_status_due = False
-        # Who came during the outage waited for events that are gone: the next end or pause will do.
-        self._settled = [(0, waiter) for _, waiter in self._settled]
+        self._waiters.forget_numbers()
 
     def _append(self, event: TaskEvent, now_ms: int) -> None:
         self._fold.apply(event)
@@ -404,6 +424,41 @@ class LiveTask:
             self._is_status_due = True
             if event.status.state is TaskState.INPUT_REQUIRED:
                 self._paused_at = self.standing.seq
+
+    def _before(self, command: Command) -> Ending:
+        """Note what the task is before it ends."""
+        return Ending(
+            command=command,
+            standing=self.standing,
+            fold=self._fold.mark(),
+            inbox=tuple(self.inbox),
+            # The end itself, and what nobody will take up any more.
+            added=1 + len(self.inbox),
+            status_at_ms=self._status_at_ms,
+            snapshot_seq=self._snapshot_seq,
+            is_status_due=self._is_status_due,
+        )
+
+    def _take_back(self, ending: Ending, write: TaskWrite) -> None:
+        """Be again as before the end; ``write``, which the store has refused, is to be written."""
+        self._ending = None
+        self.standing = ending.standing
+        self._fold.rewind(ending.fold)
+        self.inbox = deque(ending.inbox)
+        # Nothing of the log comes after an end.
+        self._entries = list(write.entries[: len(write.entries) - ending.added])
+        self._events = write.events - 1
+        self._journal[:0] = write.journal
+        self._inbox_taken += tuple(n for n in write.inbox_taken if n != WHOLE_INBOX)
+        self._send = write.send
+        self._status_at_ms = ending.status_at_ms
+        self._is_status_due = ending.is_status_due
+        self._snapshot_seq = ending.snapshot_seq
+        self._document = None
+        if write.wake_at_ms is not None:
+            self._stored_wake_at_ms = _NOT_STORED
+        if write.attempts is not None:
+            self._stored_attempts = _NOT_STORED
 
     def _record_unread(self) -> None:
         """Put what nobody will take up any more into the history."""
@@ -432,6 +487,9 @@ class LiveTask:
             return
         if standing.has_ended:
             self._wake_at_ms = 0
+            if self.seen is not None and self.seen.mark:
+                # All of it is known, or the store refuses this. Words to cancel may be among it.
+                self.take_up(WHOLE_INBOX)
         wake_at_ms = self._wake_at_ms
         write = TaskWrite(
             task_id=standing.task_id,
@@ -444,6 +502,7 @@ class LiveTask:
             status_at_ms=self._status_at_ms,
             snapshot=self._snapshot() if self._events else None,
             inbox_taken=self._inbox_taken,
+            inbox_seen=self.seen.mark if self.seen is not None and standing.has_ended else None,
             journal=tuple(self._journal),
             wake_at_ms=wake_at_ms if wake_at_ms != self._stored_wake_at_ms else None,
             attempts=self.attempts if self.attempts != self._stored_attempts else None,
@@ -456,7 +515,7 @@ class LiveTask:
         self._stored_wake_at_ms = wake_at_ms
         self._stored_attempts = self.attempts
         self._is_status_due = False
-        self._inbox_taken = 0
+        self._inbox_taken = ()
         self._send = None
         self._store.append(write, self._committed)
 
@@ -506,7 +565,7 @@ class LiveTask:
         if write is None:
             return
         if error is not None:
-            self._lose(error)
+            self._lose(error, write)
             return
         events = number_events(self._stored_seq + 1, write.entries, self._stored_seq)
         self._stored_seq += write.events
@@ -516,36 +575,27 @@ class LiveTask:
         ended_at = self._stored_seq if self.is_over else 0
         paused_at = self._paused_at if self._paused_at <= self._stored_seq else 0
         self.channel.publish(self._stored_seq, events, paused_at=paused_at, ended_at=ended_at)
-        self._release_waiters()
+        # Of a task that began and ended in one commit nobody can have known before.
+        if self._announce is not None and not (ended_at and write.created is not None):
+            self._announce(write.task_id, self._stored_seq)
+        state = self._stored_state
+        is_settled = state is not None and (state.is_terminal or state.is_interrupted)
+        self._waiters.release(self._stored_mark, self._stored_seq, is_settled=is_settled)
         if self.standing.seq + self._extras > self._stored_mark:
             self._flush()
         elif ended_at:
             self._watcher.task_ended(self)
 
-    def _release_waiters(self) -> None:
-        if self._durable:
-            self._durable = _release(self._durable, self._stored_mark)
-        state = self._stored_state
-        if self._settled and state is not None and (state.is_terminal or state.is_interrupted):
-            self._settled = _release(self._settled, self._stored_seq)
-
-    def _lose(self, error: StoreError) -> None:
+    def _lose(self, error: StoreError, write: TaskWrite) -> None:
+        ending = self._ending
+        if isinstance(error, UnreadError) and ending is not None:
+            self._take_back(ending, write)
+            self._watcher.end_refused(self, ending.command)
+            return
         if isinstance(error, ConflictError):
-            self.failure = UnavailableError("The task was taken over by another server")
+            self.failure = TaskLostError()
         else:
             self.failure = UnavailableError("The store is not available")
-        self.fail_waiters(self.failure)
+        # Who sent what was sent before is to be answered like the first one.
+        self.fail_waiters(error if isinstance(error, SentBeforeError) else self.failure)
         self._watcher.write_lost(self, error)
-
-
-def _release(
-    waiters: list[tuple[int, asyncio.Future[None]]], seq: int
-) -> list[tuple[int, asyncio.Future[None]]]:
-    """Resolve the waiters up to ``seq`` and return the others."""
-    waiting: list[tuple[int, asyncio.Future[None]]] = []
-    for item in waiters:
-        if item[0] > seq:
-            waiting.append(item)
-        elif not item[1].done():
-            item[1].set_result(None)
-    return waiting

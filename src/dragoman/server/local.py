@@ -9,7 +9,7 @@ this with a task of its own is asked once the task is known.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import msgspec
 from msgspec.structs import replace
@@ -18,9 +18,11 @@ from dragoman.engine.fold import TaskFold
 from dragoman.errors import (
     ExtendedAgentCardNotConfiguredError,
     PushNotificationNotSupportedError,
+    SentBeforeError,
     TaskEndedError,
     TaskNotCancelableError,
     TaskNotFoundError,
+    UnavailableError,
 )
 from dragoman.model.cards import AgentCard
 from dragoman.model.documents import EventDocument, TaskDocument, TaskPage
@@ -44,13 +46,15 @@ from dragoman.model.operations import (
 from dragoman.model.push import TaskPushNotificationConfig
 from dragoman.model.timestamps import parse_timestamp
 from dragoman.server.access import Access
+from dragoman.server.elsewhere import Elsewhere
 from dragoman.server.hub import Channel, Follower, Hub
 from dragoman.server.live import LiveTask
 from dragoman.server.pages import decode_page_token, encode_page_token
 from dragoman.server.patience import Patience
 from dragoman.server.recovery import document_of
 from dragoman.server.runner import Runner
-from dragoman.server.sending import Accepted, Sender
+from dragoman.server.sending import Accepted, Posted, Sender
+from dragoman.server.watcher import TaskLostError
 from dragoman.service.service import Call, EventStream
 from dragoman.stores.base import Position, Scope, StoredTask, TaskQuery, TaskStore
 
@@ -58,6 +62,12 @@ __all__ = ("ExtendedCard", "LocalService")
 
 ExtendedCard: TypeAlias = Callable[[Call], Awaitable[AgentCard]]
 """Makes the card for one caller."""
+
+_TRIES: Final = 3
+"""How often a message is delivered anew because another replica was faster. Once is the rule: then
+the log tells what has become of the message, or who has the task."""
+
+_OUTRUN: Final = "Another server has taken over the task; try again"
 
 _NO_CONFIGURATION = SendMessageConfiguration()
 _encode = msgspec.json.Encoder().encode
@@ -76,7 +86,9 @@ class LocalService:
         wait_seconds: float,
         access: Access | None = None,
         extended_card: ExtendedCard | None = None,
+        elsewhere: Elsewhere | None = None,
     ) -> None:
+        self._elsewhere = elsewhere
         self._store = store
         self._runner = runner
         self._sender = sender
@@ -85,58 +97,111 @@ class LocalService:
         self._access = access or Access()
         self._extended_card = extended_card
 
-    async def send_message(self, request: SendMessageRequest, call: Call) -> TaskDocument | Message:
+    async def send_message(
+        self, request: SendMessageRequest, call: Call, *, tries: int = _TRIES
+    ) -> TaskDocument | Message:
         """Deliver a message; wait for the task to end or pause unless told to return at once."""
         configuration = request.configuration or _NO_CONFIGURATION
         await self._authorize_send(Operation.SEND_MESSAGE, request, call)
-        sent = await self._sender.send(request, call)
-        if not isinstance(sent, Accepted):
+        try:
+            sent = await self._sender.send(request, call)
             if isinstance(sent, Message):
                 return sent
-            return document_of(sent).with_history(configuration.history_length)
+            if isinstance(sent, Accepted):
+                document = await self._outcome(
+                    sent, is_awaited=not configuration.return_immediately
+                )
+            else:
+                document = await self._outcome_elsewhere(
+                    sent, is_awaited=not configuration.return_immediately
+                )
+        except (SentBeforeError, TaskLostError):
+            # Another replica was faster; what it has made of the message or the task is known now.
+            if self._elsewhere is None or tries == 1:
+                raise UnavailableError(_OUTRUN) from None
+            return await self.send_message(request, call, tries=tries - 1)
+        return document.with_history(configuration.history_length)
+
+    async def _outcome(self, sent: Accepted, *, is_awaited: bool) -> TaskDocument:
         live = sent.live
         if sent.stored is not None:
             await sent.stored
-        if configuration.return_immediately:
-            # R-3.2.2-4: the task is there once it is durable, which the document below waits for.
-            sent.settled.cancel()
-        else:
-            # R-3.2.2-1; Q-02: up to a limit, after which the task is returned as it is.
-            await self._patience.wait(sent.settled)
-        return (await _durable_document(live)).with_history(configuration.history_length)
+        try:
+            if is_awaited:
+                # R-3.2.2-1; Q-02: up to a limit, after which the task is returned as it is.
+                await self._patience.wait(sent.settled)
+            else:
+                # R-3.2.2-4: the task is there once it is durable, which is waited for below.
+                sent.settled.cancel()
+            return await _durable_document(live)
+        except TaskLostError:
+            if not live.is_stored:
+                raise
+            # The message is delivered; only what comes of it happens elsewhere.
+            stored = await self._load(live.scope, live.task_id)
+            return await self._outcome_elsewhere(stored, is_awaited=is_awaited)
 
-    async def send_streaming_message(self, request: SendMessageRequest, call: Call) -> EventStream:
+    async def _outcome_elsewhere(
+        self, sent: Posted | StoredTask, *, is_awaited: bool
+    ) -> TaskDocument:
+        """Return a task that is not live here, once it has ended or paused if that is awaited."""
+        stored = sent.stored if isinstance(sent, Posted) else sent
+        if self._elsewhere is None:
+            return document_of(stored)
+        after = sent.after if isinstance(sent, Posted) else stored.seq
+        is_at_work = not (stored.state.is_terminal or stored.state.is_interrupted)
+        if is_awaited and (isinstance(sent, Posted) or is_at_work or stored.inbox):
+            await self._patience.wait(self._elsewhere.settled(stored, after))
+        return document_of(await self._load(stored.scope, stored.id))
+
+    async def send_streaming_message(
+        self, request: SendMessageRequest, call: Call, *, tries: int = _TRIES
+    ) -> EventStream:
         """Deliver a message and follow what comes of it."""
         history_length = (request.configuration or _NO_CONFIGURATION).history_length
         await self._authorize_send(Operation.SEND_STREAMING_MESSAGE, request, call)
-        sent = await self._sender.send(request, call)
-        if isinstance(sent, Message):
-            return self._lone_frame(EventDocument(0, b'{"message":' + _encode(sent) + b"}"))
-        if isinstance(sent, StoredTask):
-            if sent.state.is_terminal:
-                return await self._revisit(sent, call.cursor)
-            live = await self._runner.adopt(sent)
+        try:
+            sent = await self._sender.send(request, call)
+            if isinstance(sent, Message):
+                return self._lone_frame(EventDocument(0, b'{"message":' + _encode(sent) + b"}"))
+            if isinstance(sent, Posted):
+                stored = await self._load(sent.stored.scope, sent.stored.id)
+                return await self._follow_stored(
+                    stored, until_pause=True, history_length=history_length, start=sent.after + 1
+                )
+            if isinstance(sent, StoredTask):
+                return await self._follow_stored(
+                    sent,
+                    until_pause=True,
+                    cursor=call.cursor,
+                    history_length=history_length,
+                    # What is in its inbox may be this message: then the stop before is not its own.
+                    start=sent.seq + 1 if sent.inbox else None,
+                )
+            sent.settled.cancel()
             return await self._follow(
-                live, until_pause=True, cursor=call.cursor, history_length=history_length
+                sent.live,
+                until_pause=True,
+                # A cursor counts only for a message that was sent before: this is a reconnect then.
+                cursor=call.cursor if sent.is_known else None,
+                history_length=history_length,
+                stored=sent.stored,
             )
-        sent.settled.cancel()
-        # A cursor counts only for a message that was sent before: then this is a reconnect.
-        cursor = call.cursor if sent.is_known else None
-        return await self._follow(
-            sent.live,
-            until_pause=True,
-            cursor=cursor,
-            history_length=history_length,
-            stored=sent.stored,
-        )
+        except (SentBeforeError, TaskLostError):
+            # As for ``send_message``.
+            if self._elsewhere is None or tries == 1:
+                raise UnavailableError(_OUTRUN) from None
+            return await self.send_streaming_message(request, call, tries=tries - 1)
 
     async def get_task(self, request: GetTaskRequest, call: Call) -> TaskDocument:
         """Return a task as it is now."""
         task = await self._authorized(Operation.GET_TASK, request.id, call)
-        document = (
-            document_of(task) if isinstance(task, StoredTask) else await _durable_document(task)
-        )
-        return document.with_history(request.history_length)
+        if not isinstance(task, StoredTask):
+            try:
+                return (await _durable_document(task)).with_history(request.history_length)
+            except TaskLostError:
+                task = await self._load(task.scope, task.task_id)
+        return document_of(task).with_history(request.history_length)
 
     async def list_tasks(self, request: ListTasksRequest, call: Call) -> TaskPage:
         """Return one page of the caller's tasks."""
@@ -166,9 +231,20 @@ class LocalService:
 
     async def cancel_task(self, request: CancelTaskRequest, call: Call) -> TaskDocument:
         """Cancel a task and return it."""
+        try:
+            return await self._cancel(request, call)
+        except TaskLostError:
+            if self._elsewhere is None:
+                raise
+            return await self._cancel(request, call)
+
+    async def _cancel(self, request: CancelTaskRequest, call: Call) -> TaskDocument:
         task = await self._authorized(Operation.CANCEL_TASK, request.id, call)
         if isinstance(task, StoredTask) and task.state.is_terminal:
             raise TaskNotCancelableError(task.id, task.state.value)  # R-3.1.5-3
+        if isinstance(task, StoredTask) and task.is_elsewhere and self._elsewhere is not None:
+            await self._elsewhere.cancel(task)
+            return document_of(await self._load(task.scope, task.id))
         live = await self._runner.adopt(task) if isinstance(task, StoredTask) else task
         await self._runner.cancel(live)
         return live.document()
@@ -176,14 +252,14 @@ class LocalService:
     async def subscribe_to_task(self, request: SubscribeToTaskRequest, call: Call) -> EventStream:
         """Follow a task that has not ended, or one that the caller has a cursor for."""
         task = await self._authorized(Operation.SUBSCRIBE_TO_TASK, request.id, call)
-        if isinstance(task, StoredTask) and not task.state.is_terminal:
-            task = await self._runner.adopt(task)
         if isinstance(task, StoredTask):
             has_cursor = call.cursor is not None and 1 <= call.cursor <= task.seq
-            if not has_cursor and not call.ends_at_stops:
+            if task.state.is_terminal and not has_cursor and not call.ends_at_stops:
                 # R-3.1.6-3.
                 raise TaskEndedError(task.id, task.state.value, "; use GetTask to read it")
-            return await self._revisit(task, call.cursor)
+            return await self._follow_stored(
+                task, until_pause=call.ends_at_stops, cursor=call.cursor
+            )
         return await self._follow(task, until_pause=call.ends_at_stops, cursor=call.cursor)
 
     async def create_task_push_notification_config(
@@ -254,13 +330,20 @@ class LocalService:
 
     async def _find(self, scope: Scope, task_id: str) -> LiveTask | StoredTask:
         """Return a task: live, or from the store when it has ended or is put aside."""
-        live = self._runner.find(scope, task_id)
+        live = await self._runner.find_current(scope, task_id)
         if live is not None:
             return live
         stored = await self._store.load(scope, task_id)
         if stored is None:
             return await self._find_alias(scope, task_id)
         return self._runner.find(scope, task_id) or stored
+
+    async def _load(self, scope: Scope, task_id: str) -> StoredTask:
+        """Return a task as the store has it; not found only if it was removed meanwhile."""
+        stored = await self._store.load(scope, task_id)
+        if stored is None:
+            raise TaskNotFoundError(task_id)
+        return stored
 
     async def _find_alias(self, scope: Scope, alias: str) -> LiveTask | StoredTask:
         """Return the task that its client calls by this id; any version may ask for it so."""
@@ -285,22 +368,67 @@ class LocalService:
         ``stored`` is waited for after the task has been looked at, so that nothing falls between.
         """
         if cursor is not None and 1 <= cursor <= live.standing.seq:
-            await live.durable()
-            first = await self._task_at(live.task_id, live.record.context_id, cursor)
-            return Follower(live.channel, first=first, cursor=cursor, until_pause=until_pause)
+            # Joined before anything is waited for: should the task go to another replica meanwhile,
+            # its followers are kept, and who came later would hear nothing any more.
+            follower = Follower(live.channel, first=None, cursor=cursor, until_pause=until_pause)
+            try:
+                await live.durable()
+                context_id = live.record.context_id
+                follower.begin_with(await self._task_at(live.task_id, context_id, cursor))
+            except BaseException:
+                await follower.aclose()
+                raise
+            return follower
         document = live.document().with_history(history_length)
         seq = live.standing.seq
         # Joined before the commit is waited for: whatever comes after it is then at hand.
         first = _task_frame(seq, document)
         follower = Follower(live.channel, first=first, cursor=seq, until_pause=until_pause)
+        is_delivered = stored is None
         try:
             if stored is not None:
                 await stored
+                is_delivered = True
             await live.durable()
-        except BaseException:
+        except BaseException as error:
             await follower.aclose()
-            raise
+            if not (isinstance(error, TaskLostError) and is_delivered and live.is_stored):
+                raise
+            # As in ``_outcome``.
+            task = await self._load(live.scope, live.task_id)
+            return await self._follow_stored(
+                task, until_pause=until_pause, cursor=cursor, history_length=history_length
+            )
         return follower
+
+    async def _follow_stored(
+        self,
+        stored: StoredTask,
+        *,
+        until_pause: bool,
+        cursor: int | None = None,
+        history_length: int | None = None,
+        start: int | None = None,
+    ) -> EventStream:
+        """Follow a task that is not live here: where it is, if others have it; else it is adopted.
+
+        ``start``: stops before this event do not count.
+        """
+        if stored.state.is_terminal:
+            return await self._revisit(stored, cursor)
+        if self._elsewhere is None:
+            live = await self._runner.adopt(stored)
+            return await self._follow(
+                live, until_pause=until_pause, cursor=cursor, history_length=history_length
+            )
+        if cursor is not None and 1 <= cursor <= stored.seq:
+            first = await self._task_at(stored.id, stored.context_id, cursor)
+        else:
+            cursor = stored.seq
+            first = _task_frame(cursor, document_of(stored).with_history(history_length))
+        live = self._runner.find(stored.scope, stored.id)
+        channel = self._elsewhere.channel(stored) if live is None else live.channel
+        return Follower(channel, first=first, cursor=cursor, until_pause=until_pause, start=start)
 
     async def _revisit(self, stored: StoredTask, cursor: int | None) -> EventStream:
         """Show a task that has ended: from the cursor on if it is known, else as it is."""

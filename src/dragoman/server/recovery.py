@@ -6,7 +6,7 @@ from dragoman.engine.fold import TaskFold
 from dragoman.engine.machine import Standing
 from dragoman.model.documents import TaskDocument
 from dragoman.server.errands import decode_errand
-from dragoman.stores.base import StoredTask
+from dragoman.stores.base import CANCEL_ITEM, StoredTask
 
 __all__ = ("document_of", "fold_of", "standing_of")
 
@@ -25,7 +25,9 @@ def document_of(stored: StoredTask) -> TaskDocument:
     """Return the task as JSON: as stored where nothing came after the snapshot."""
     if stored.snapshot is not None and not stored.tail and not stored.inbox:
         return stored.snapshot
-    unread = tuple(decode_errand(item.body).message for item in stored.inbox)
+    unread = tuple(
+        decode_errand(item.body).message for item in stored.inbox if item.body != CANCEL_ITEM
+    )
     return fold_of(stored).document(unread)
 
 

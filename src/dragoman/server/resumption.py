@@ -21,6 +21,7 @@ from dragoman.server.errands import Answer, encode
 from dragoman.server.nursery import Nursery
 from dragoman.server.runner import INTERRUPTED_REASON, Runner
 from dragoman.server.turn import ASK, question_name
+from dragoman.server.watcher import TaskLostError
 from dragoman.service.worker import Worker
 from dragoman.stores.base import StoredTask, TaskStore
 
@@ -65,8 +66,8 @@ class Resumption:
         # What is to be run again after a while.
         self._delayed: set[str] = set()
 
-    async def resume_all(self) -> None:
-        """Take up what a former process has left under way, for use at start."""
+    async def resume_all(self, cause: str = "the last stop") -> None:
+        """Take up what another process has left under way; ``cause`` is what cut that off."""
         outcomes: list[bool | None] = []
         after_id = ""
         while batch := await self._store.at_work(after_id=after_id, limit=_BATCH):
@@ -75,7 +76,8 @@ class Resumption:
             after_id = batch[-1].id
         if outcomes:
             _logger.warning(
-                "tasks that the last stop cut off: %d are continued, %d given up, %d left alone",
+                "tasks that %s cut off: %d are continued, %d given up, %d left alone",
+                cause,
                 outcomes.count(True),
                 outcomes.count(False),
                 outcomes.count(None),
@@ -85,6 +87,11 @@ class Resumption:
         """Resume a task; None if that cannot be done, which is no reason not to serve others."""
         try:
             return await self._resume(stored)
+        except TaskLostError:
+            return None  # Another replica was faster.
+        except (StoreError, UnavailableError) as error:
+            _logger.warning("task %s cannot be taken up for now: %s", stored.id, error)
+            return None
         except Exception:
             _logger.exception("task %s cannot be taken up; it stays as it is", stored.id)
             return None
@@ -100,6 +107,8 @@ class Resumption:
                     await self._end_question(stored)
                 else:
                     await self._resume(stored)
+            except TaskLostError:
+                continue  # Another replica was faster.
             except A2AError as error:
                 _logger.warning("task %s could not be woken: %s", stored.id, error.message)
 
@@ -151,7 +160,9 @@ class Resumption:
                 await self._clock.sleep(delay)
                 try:
                     current = await self._store.load(stored.scope, stored.id)
-                    if current is not None and not current.state.is_terminal:
+                    if current is None or current.is_elsewhere:
+                        return
+                    if not current.state.is_terminal:
                         await self._run_again(current)
                 except (StoreError, UnavailableError) as error:
                     _logger.debug("task %s has to wait for its store: %s", stored.id, error)
@@ -162,7 +173,7 @@ class Resumption:
 
     async def _run_again(self, stored: StoredTask) -> None:
         live = await self._runner.adopt(stored)
-        if live.turn is None:
+        if live.turn is None and not live.standing.has_ended:
             live.count_attempt()
             self._runner.run_again(live)
 

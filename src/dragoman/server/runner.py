@@ -15,28 +15,36 @@ from typing import Final
 from msgspec import Struct
 
 from dragoman.clock import Clock
-from dragoman.engine.commands import Begin, Cancel, Deliver, GoOn, Withdraw
-from dragoman.engine.effects import Enqueue
+from dragoman.engine.commands import Begin, Cancel, Command
+from dragoman.engine.effects import NextTurn
 from dragoman.engine.fold import TaskFold
 from dragoman.engine.journal import TURN
 from dragoman.engine.machine import Standing
-from dragoman.errors import ConflictError, StoreError, StoreUnavailableError, UnavailableError
+from dragoman.errors import (
+    ConflictError,
+    SentBeforeError,
+    StoreError,
+    StoreUnavailableError,
+    UnavailableError,
+)
 from dragoman.model.messages import Message
 from dragoman.model.operations import SendMessageRequest
-from dragoman.model.tasks import TaskState
-from dragoman.server.errands import Answer, Errand, QueuedErrand, decode_errand, encode
+from dragoman.server.deliveries import NO_STORE, Deliveries, Delivery, queue_of
+from dragoman.server.elsewhere import Elsewhere
+from dragoman.server.errands import Errand, encode
 from dragoman.server.hub import Channel, Hub
 from dragoman.server.live import LiveTask
 from dragoman.server.nursery import Nursery
 from dragoman.server.recovery import fold_of, standing_of
+from dragoman.server.seen import Seen
 from dragoman.server.slots import Seat, Slots
-from dragoman.server.turn import ASK, question_name
 from dragoman.server.turns import STORE_POLL_SECONDS, Turns
+from dragoman.server.watcher import TaskLostError
 from dragoman.service.principal import ANONYMOUS
 from dragoman.service.worker import Failed, Plan, Suspended, Worker
 from dragoman.stores.base import NewTask, Scope, SendRecord, StoredTask, TaskStore
 
-__all__ = ("Delivery", "Limits", "Runner")
+__all__ = ("INTERRUPTED_REASON", "Limits", "Runner")
 
 _logger = logging.getLogger(__name__)
 
@@ -44,7 +52,6 @@ _LAST_COMMIT_SECONDS: Final = 5.0
 """How long a stopping server waits for the commits of turns that have ended."""
 
 _STOPPING: Final = "The server is shutting down; try again"
-_NO_STORE: Final = "The store is not available; try again later"
 
 INTERRUPTED_REASON: Final = (
     "The server was restarted while this task was under way; it cannot be continued. "
@@ -63,20 +70,24 @@ class Limits(Struct, frozen=True, kw_only=True):
     turn_seconds: float = 0.0
 
 
-class Delivery(Struct, frozen=True):
-    """A message handed to a live task; ``settled`` is done when its turn has ended or paused."""
-
-    settled: asyncio.Future[None]
-    stored: Coroutine[object, object, object]
-    """Await it before the message is acknowledged; raises when it could not be stored."""
-
-
 class Runner:
-    """Begins, continues and ends tasks, and keeps those that are live."""
+    """Begins, continues and ends tasks, and keeps those that are live.
+
+    Args:
+        elsewhere: the tasks of other replicas; None for a store that this process has to itself.
+    """
 
     def __init__(
-        self, *, worker: Worker, store: TaskStore, clock: Clock, hub: Hub, limits: Limits
+        self,
+        *,
+        worker: Worker,
+        store: TaskStore,
+        clock: Clock,
+        hub: Hub,
+        limits: Limits,
+        elsewhere: Elsewhere | None = None,
     ) -> None:
+        self._elsewhere = elsewhere
         self._worker = worker
         self._store = store
         self._clock = clock
@@ -85,6 +96,9 @@ class Runner:
         self._slots = Slots(limits.running_turns, limits.waiting_turns, limits.turns_per_owner)
         self._turns = Turns(worker, store, self._slots, clock, turn_seconds=limits.turn_seconds)
         self._nursery = Nursery()
+        self._deliveries = Deliveries(
+            store, self._nursery, run_again=self.run_again, cancel=self._cancel_soon
+        )
         self._live: dict[str, LiveTask] = {}
         self._adoptions: dict[str, asyncio.Task[LiveTask]] = {}
         # What clients call the tasks whose first write may still be on its way.
@@ -103,6 +117,22 @@ class Runner:
         live = self._live.get(task_id)
         return live if live is not None and live.scope == scope else None
 
+    async def find_current(self, scope: Scope, task_id: str) -> LiveTask | None:
+        """Return the live task of this id, unless another replica has taken it over meanwhile.
+
+        For that the store is asked only when the lease of this replica may have run out.
+        """
+        live = self.find(scope, task_id)
+        if live is None or self._elsewhere is None or self._elsewhere.replica.is_sure:
+            return live
+        if live.is_stored and await self._elsewhere.store.lost({task_id: live.epoch}):
+            self.let_go(live)
+        return self.find(scope, task_id)
+
+    def held(self, task_id: str) -> LiveTask | None:
+        """Return the live task of this id, whoever owns it."""
+        return self._live.get(task_id)
+
     def tasks(self) -> tuple[LiveTask, ...]:
         """Return the tasks that are in memory."""
         return tuple(self._live.values())
@@ -119,7 +149,7 @@ class Runner:
         if self._is_draining:
             raise UnavailableError(_STOPPING)
         if not self._store.is_available:
-            raise UnavailableError(_NO_STORE)
+            raise UnavailableError(NO_STORE)
         self._slots.check(owner)
 
     def begin(
@@ -137,6 +167,8 @@ class Runner:
             fold=TaskFold(task_id, record.context_id),
             send=send,
             loop=self._nursery.loop,
+            seen=None if self._elsewhere is None else Seen(),
+            announce=None if self._elsewhere is None else self._elsewhere.announce,
         )
         self._live[task_id] = live
         if record.alias:
@@ -155,31 +187,7 @@ class Runner:
     def deliver(self, live: LiveTask, errand: Errand, send: SendRecord | None) -> Delivery:
         """Hand a further message to a task. It is acknowledged once ``stored`` has been awaited."""
         self.check()
-        is_auth = live.standing.state is TaskState.AUTH_REQUIRED
-        question = question_name(is_auth=is_auth)
-        if live.pause is not None and live.pause.cancelled() and live.is_questioned:
-            # The author's code has just stopped waiting: this is no answer any more.
-            live.note(ASK, question, encode(Answer()))
-            live.execute(GoOn())
-        effects = live.execute(Deliver(errand.message))
-        if isinstance(effects[0], Enqueue):
-            item = QueuedErrand(errand)
-            live.inbox.append(item)
-            # R-3.2.2-1: a pause of the turn before its own ends the wait as well.
-            settled = live.settled()
-            item.waiters.append(settled)
-            # In a task of ours: whatever becomes of the request, the message is stored or not.
-            storing = self._nursery.spawn(self._store_item(live, item, send), name=live.task_id)
-            return Delivery(settled, _stored(storing, item))
-        live.note(ASK, question, encode(Answer(errand=errand)))
-        if send is not None:
-            live.answers_send(send)
-        settled = live.settled()
-        if live.pause is not None and not live.pause.done():
-            live.pause.set_result(errand)
-        elif live.turn is None:
-            self.run_again(live)
-        return Delivery(settled, live.durable())
+        return self._deliveries.deliver(live, errand, send)
 
     async def cancel(self, live: LiveTask) -> None:
         """Cancel a task, durably. The turn is then stopped and cleaned up after."""
@@ -187,11 +195,25 @@ class Runner:
         await live.durable()
         self._spawn_errand(self._wind_down(live, live.turn), f"end of {live.task_id}")
 
+    def _cancel_soon(self, live: LiveTask) -> None:
+        """Cancel a task because word of it came from another replica."""
+        live.execute(Cancel())
+        self._spawn_errand(self._wind_down_durably(live), f"end of {live.task_id}")
+
+    async def _wind_down_durably(self, live: LiveTask) -> None:
+        with suppress(UnavailableError):
+            await live.durable()
+            await self._wind_down(live, live.turn)
+
+    async def take_in(self, live: LiveTask) -> None:
+        """Take up what other replicas have put into the inbox of a task."""
+        await self._deliveries.take_in(live)
+
     async def adopt(self, stored: StoredTask) -> LiveTask:
         """Bring an unfinished task of the store to life, without a turn, under a new lease.
 
         Raises:
-            UnavailableError: somebody else has it.
+            TaskLostError: somebody else was faster.
         """
         if stored.id in self._live:
             return self._live[stored.id]
@@ -206,19 +228,29 @@ class Runner:
             live = self._live.get(stored.id)
             if live is not None:
                 return live
-            raise UnavailableError("The task is run by another server; try again later") from None
+            raise TaskLostError from None
         except StoreError:
-            raise UnavailableError(_NO_STORE) from None
+            raise UnavailableError(NO_STORE) from None
 
-    async def _adopt(self, stored: StoredTask) -> LiveTask:
-        epoch = await self._store.take_over(stored.id, stored.epoch)
-        journal = await self._store.read_journal(stored.id)
+    async def _adopt(self, known: StoredTask) -> LiveTask:
+        epoch = await self._store.take_over(known.id, known.epoch)
+        try:
+            # Now that nobody else writes to it any more.
+            stored = await self._store.load(known.scope, known.id)
+            journal = await self._store.read_journal(known.id)
+        except BaseException:
+            self._release(known.id, epoch)
+            raise
+        if stored is None or stored.state.is_terminal:
+            # Its last holder has ended it after all.
+            raise ConflictError(known.id)
         fold = fold_of(stored)
+        queue, rest = queue_of(stored)
         live = LiveTask(
             watcher=self,
             store=self._store,
             clock=self._clock,
-            channel=self._channel(stored.id, stored.seq, is_paused=stored.state.is_interrupted),
+            channel=self._channel_of(stored),
             record=NewTask(
                 scope=stored.scope,
                 context_id=stored.context_id,
@@ -226,19 +258,20 @@ class Runner:
                 origin_dialect=stored.origin_dialect,
                 created_ms=stored.created_ms,
             ),
-            standing=standing_of(stored, fold, unread=len(stored.inbox)),
+            standing=standing_of(stored, fold, unread=len(queue)),
             fold=fold,
             epoch=epoch,
             journal_n=journal[-1].n if journal else 0,
             attempts=stored.attempts,
             wake_at_ms=stored.wake_at_ms,
+            seen=None if self._elsewhere is None else Seen(stored.inbox_n),
+            announce=None if self._elsewhere is None else self._elsewhere.announce,
         )
-        for item in stored.inbox:
-            queued = QueuedErrand(decode_errand(item.body))
-            queued.stored.set_result(item.n)
-            live.inbox.append(queued)
+        live.inbox.extend(queue)
         live.paused_ms = self._clock.now_ms()
         self._live[stored.id] = live
+        for item in rest:
+            self._deliveries.take(live, item)
         return live
 
     def run_again(self, live: LiveTask) -> None:
@@ -273,6 +306,22 @@ class Runner:
         live.lost = Suspended()
         if live.pause is not None and not live.pause.done():
             live.pause.set_exception(live.lost)
+        self._release(live.task_id, live.epoch)
+
+    def _release(self, task_id: str, epoch: int) -> None:
+        """Let any replica have a task that is not in memory here."""
+        if self._elsewhere is not None:
+            work = self._release_when_available(self._elsewhere, task_id, epoch)
+            self._nursery.spawn(work, name=f"release of {task_id}")
+
+    async def _release_when_available(self, elsewhere: Elsewhere, task_id: str, epoch: int) -> None:
+        while True:
+            try:
+                await elsewhere.store.release(task_id, epoch)
+            except StoreError:
+                await self._clock.sleep(STORE_POLL_SECONDS)
+            else:
+                return
 
     async def answer(
         self, plan: Plan, request: SendMessageRequest, context_id: str, owner: str = ANONYMOUS
@@ -332,11 +381,46 @@ class Runner:
 
     def write_lost(self, live: LiveTask, error: StoreError) -> None:
         """Drop a task another owner has taken; bring one back whose store has failed."""
+        if self._live.get(live.task_id) is not live:
+            return  # It was let go of while this write was on its way.
         if isinstance(error, ConflictError):
             _logger.warning("task %s: %s; its turn is stopped here", live.task_id, error)
             self._drop(live)
+        elif isinstance(error, SentBeforeError) and not live.is_stored:
+            _logger.info("task %s is not begun: %s", live.task_id, error)
+            self._drop(live)
         else:
             self._nursery.spawn(self._recover(live), name=f"recovery of {live.task_id}")
+
+    def end_refused(self, live: LiveTask, command: Command) -> None:
+        """Look into the inbox of a task, then end it anew or go on with what was there."""
+        self._spawn_errand(self._end_anew(live, command), f"end of {live.task_id}")
+
+    async def _end_anew(self, live: LiveTask, command: Command) -> None:
+        while not await self._deliveries.take_in(live):
+            await self._clock.sleep(STORE_POLL_SECONDS)
+        if live.standing.has_ended or live.failure is not None:
+            return
+        if NextTurn() in live.execute(command):
+            live.seat = seat = Seat(self._slots, live.scope.owner)
+            seat.claim()
+            live.turn = self._nursery.spawn(self._turns.go_on(live, seat), name=live.task_id)
+
+    def let_go(self, live: LiveTask) -> None:
+        """Drop a task that another replica has taken over, before a write finds out."""
+        if self._live.get(live.task_id) is live:
+            live.failure = TaskLostError()
+            _logger.debug("task %s was taken over; its turn is stopped here", live.task_id)
+            self._drop(live)
+
+    def _channel_of(self, stored: StoredTask) -> Channel:
+        """Return the channel of a task that is adopted: that of its followers, if it has any."""
+        is_paused = stored.state.is_interrupted
+        channel = None if self._elsewhere is None else self._elsewhere.claim(stored.id)
+        if channel is None:
+            return self._channel(stored.id, stored.seq, is_paused=is_paused)
+        channel.skip_to(stored.seq, is_paused=is_paused)
+        return channel
 
     def _channel(self, task_id: str, seq: int = 0, *, is_paused: bool = False) -> Channel:
         return Channel(
@@ -351,21 +435,6 @@ class Runner:
         self._errands.add(task)
         task.add_done_callback(self._errands.discard)
         return task
-
-    async def _store_item(
-        self, live: LiveTask, item: QueuedErrand, send: SendRecord | None
-    ) -> None:
-        """Store a message of the inbox, and tell by ``item.stored`` what became of it."""
-        body = encode(item.errand)
-        try:
-            item.stored.set_result(await self._store.put_inbox(live.task_id, body, send))
-        except (StoreError, asyncio.CancelledError) as error:
-            if item in live.inbox:
-                live.inbox.remove(item)
-                if live.failure is None:
-                    live.execute(Withdraw())
-            item.stored.set_exception(StoreUnavailableError(str(error)))
-            item.stored.exception()  # Perhaps nobody looks at it; that is no fault.
 
     async def _wind_down(self, live: LiveTask, turn: asyncio.Task[None] | None) -> None:
         """Stop a turn, if one runs: cancel, a grace period, then the cleanup hook."""
@@ -390,6 +459,9 @@ class Runner:
             _logger.warning("task %s was never stored; its turn is stopped", live.task_id)
             self._drop(live)
             return
+        if stored.epoch != live.epoch:
+            self.let_go(live)
+            return
         journal = await self._store.read_journal(live.task_id)
         may_resume = self._worker.resumes(live.record.skill_id)
         if may_resume and live.turn is not None:
@@ -409,6 +481,8 @@ class Runner:
             attempts=stored.attempts,
             wake_at_ms=stored.wake_at_ms,
         )
+        if self._elsewhere is not None:
+            self._deliveries.take_again(live, stored)
         if may_resume:
             live.lost = None
             if not standing.has_ended and not live.is_questioned:
@@ -426,16 +500,13 @@ class Runner:
     def _drop(self, live: LiveTask) -> None:
         """Let go of a task that is not ours any more: its turn, its waiters and its followers."""
         self.task_ended(live)
+        live.retire()
         live.fail_waiters(live.failure or UnavailableError())
-        live.channel.cut()
+        if self._elsewhere is not None and live.is_stored:
+            self._elsewhere.keep(live.task_id, live.channel)
+        else:
+            live.channel.cut()
         live.is_stopping = True
         live.leave_seat()
         if live.turn is not None:
             live.turn.cancel()
-
-
-async def _stored(storing: asyncio.Task[None], item: QueuedErrand) -> None:
-    """Wait until a message of the inbox is durable; raises UnavailableError if it is not to be."""
-    await asyncio.shield(storing)
-    if item.stored.exception() is not None:
-        raise UnavailableError(_NO_STORE)

@@ -7,9 +7,13 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Final
 
+from dragoman.bus.base import Bus
+from dragoman.bus.local import LocalBus, LocalExchange
+from dragoman.bus.urls import open_bus
 from dragoman.clock import Clock, SystemClock
 from dragoman.errors import StoreError
 from dragoman.server.access import Access
+from dragoman.server.cluster import Cluster
 from dragoman.server.config import Settings
 from dragoman.server.hub import Hub
 from dragoman.server.local import ExtendedCard, LocalService
@@ -20,7 +24,7 @@ from dragoman.server.runner import Limits, Runner
 from dragoman.server.sending import Sender
 from dragoman.server.sends import Sends
 from dragoman.service.worker import Worker
-from dragoman.stores.base import TaskStore
+from dragoman.stores.base import SharedTaskStore, TaskStore
 from dragoman.stores.urls import open_store
 
 __all__ = ("Runtime",)
@@ -43,6 +47,7 @@ class Runtime:
         *,
         clock: Clock | None = None,
         store: TaskStore | None = None,
+        bus: Bus | None = None,
         access: Access | None = None,
         extended_card: ExtendedCard | None = None,
         on_stop: Callable[[], Awaitable[None]] | None = None,
@@ -53,6 +58,8 @@ class Runtime:
         self._worker = worker
         self._settings = settings
         self._given_store = store
+        self._given_bus = bus
+        self._cluster: Cluster | None = None
         self._access = access
         self._extended_card = extended_card
         self._on_stop = on_stop
@@ -66,6 +73,11 @@ class Runtime:
             return False
         store, runner, _ = self._parts
         return store.is_available and not runner.is_draining
+
+    @property
+    def replica_id(self) -> str:
+        """Which of several servers this is; "" if the store is for one alone."""
+        return "" if self._cluster is None else self._cluster.replica.id
 
     @property
     def live_tasks(self) -> int:
@@ -92,7 +104,10 @@ class Runtime:
                 return
             settings = self._settings
             store = self._given_store or open_store(settings.store)
+            bus = self._given_bus or open_bus(settings.bus, store=settings.store)
             await store.open()
+            self._cluster = cluster = await self._join(store, bus)
+            elsewhere = None if cluster is None else cluster.elsewhere
             runner = Runner(
                 worker=self._worker,
                 store=store,
@@ -105,10 +120,16 @@ class Runtime:
                     cancel_grace_seconds=settings.cancel_grace_seconds,
                     turn_seconds=settings.turn_timeout_seconds,
                 ),
+                elsewhere=elsewhere,
             )
             sends = Sends(store, self.clock, settings.idempotency_seconds)
             sender = Sender(
-                worker=self._worker, store=store, runner=runner, sends=sends, clock=self.clock
+                worker=self._worker,
+                store=store,
+                runner=runner,
+                sends=sends,
+                clock=self.clock,
+                elsewhere=elsewhere,
             )
             service = LocalService(
                 store=store,
@@ -118,6 +139,7 @@ class Runtime:
                 wait_seconds=settings.max_wait_seconds,
                 access=self._access,
                 extended_card=self._extended_card,
+                elsewhere=elsewhere,
             )
             resumption = Resumption(
                 worker=self._worker,
@@ -139,7 +161,10 @@ class Runtime:
                 ),
             )
             await self._worker.startup()
-            await resumption.resume_all()
+            if cluster is None:
+                await resumption.resume_all()
+            else:
+                cluster.begin(runner, resumption)
             self.nursery.spawn(self._beat(), name="heartbeats")
             self.nursery.spawn(self._keep_house(sends, retention), name="housekeeping")
             self.nursery.spawn(self._make_rounds(resumption), name="rounds")
@@ -155,6 +180,8 @@ class Runtime:
         await self._worker.shutdown()
         if self._on_stop is not None:
             await self._on_stop()
+        if self._cluster is not None:
+            await self._cluster.close()
         await store.close()
         self._parts = None
         del runner
@@ -164,7 +191,24 @@ class Runtime:
         if self._parts is None or self._parts[1].is_draining:
             return
         await self._parts[1].drain(self._settings.shutdown_grace_seconds)
+        if self._cluster is not None:
+            await self._cluster.leave()
         self.hub.close()
+
+    async def _join(self, store: TaskStore, bus: Bus | None) -> Cluster | None:
+        """Become one of several, if the store is for that."""
+        if not isinstance(store, SharedTaskStore):
+            return None
+        cluster = Cluster(
+            store,
+            bus or LocalBus(LocalExchange()),
+            clock=self.clock,
+            hub=self.hub,
+            nursery=self.nursery,
+            settings=self._settings,
+        )
+        await cluster.join()
+        return cluster
 
     async def _beat(self) -> None:
         """One timer for all streams: each idle one sends a comment."""

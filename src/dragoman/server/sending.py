@@ -13,6 +13,7 @@ from dragoman.clock import Clock
 from dragoman.engine.machine import NO_MORE_MESSAGES
 from dragoman.errors import (
     InvalidParamsError,
+    SentBeforeError,
     StoreError,
     TaskEndedError,
     TaskNotFoundError,
@@ -20,7 +21,9 @@ from dragoman.errors import (
 )
 from dragoman.model.messages import Message
 from dragoman.model.operations import SendMessageRequest
-from dragoman.server.errands import Errand
+from dragoman.model.tasks import TaskState
+from dragoman.server.elsewhere import Elsewhere
+from dragoman.server.errands import Errand, encode
 from dragoman.server.live import LiveTask
 from dragoman.server.runner import Runner
 from dragoman.server.sends import KnownSend, Sends
@@ -28,7 +31,7 @@ from dragoman.service.service import Call
 from dragoman.service.worker import Plan, Worker
 from dragoman.stores.base import NewTask, Scope, SendRecord, StoredTask, TaskStore
 
-__all__ = ("Accepted", "Sender", "Sent")
+__all__ = ("Accepted", "Posted", "Sender", "Sent")
 
 
 class Accepted(Struct, frozen=True):
@@ -45,16 +48,39 @@ class Accepted(Struct, frozen=True):
     is_known: bool = False
 
 
-Sent = Message | Accepted | StoredTask
-"""A direct answer; a task at work; or a task that has ended, for a message that was sent before."""
+class Posted(Struct, frozen=True):
+    """The message is, durably, in the inbox of a task that another replica holds.
+
+    ``after``: the task ends or pauses for it with an event beyond this number.
+    """
+
+    stored: StoredTask
+    after: int
+
+
+Sent = Message | Accepted | Posted | StoredTask
+"""A direct answer; a task at work here, or elsewhere; or a task that is not at work here, for a
+message that was sent before."""
 
 
 class Sender:
-    """Takes messages in: new ones, further ones, and those it has seen before."""
+    """Takes messages in: new ones, further ones, and those it has seen before.
+
+    Args:
+        elsewhere: the tasks of other replicas; None for a store that this process has to itself.
+    """
 
     def __init__(
-        self, *, worker: Worker, store: TaskStore, runner: Runner, sends: Sends, clock: Clock
+        self,
+        *,
+        worker: Worker,
+        store: TaskStore,
+        runner: Runner,
+        sends: Sends,
+        clock: Clock,
+        elsewhere: Elsewhere | None = None,
     ) -> None:
+        self._elsewhere = elsewhere
         self._worker = worker
         self._store = store
         self._runner = runner
@@ -62,7 +88,12 @@ class Sender:
         self._clock = clock
 
     async def send(self, request: SendMessageRequest, call: Call) -> Sent:
-        """Deliver a message once, however often it is sent."""
+        """Deliver a message once, however often it is sent.
+
+        Raises:
+            SentBeforeError: another replica has just got the same message; try again. So do those
+                who wait for a task that was begun.
+        """
         scope = Scope(call.tenant, call.owner)
         record: SendRecord | None = None
         if request.message.message_id:
@@ -138,9 +169,9 @@ class Sender:
 
     async def _continue(
         self, scope: Scope, request: SendMessageRequest, call: Call, record: SendRecord | None
-    ) -> Accepted:
+    ) -> Accepted | Posted:
         message = request.message
-        live = self._runner.find(scope, message.task_id)
+        live = await self._runner.find_current(scope, message.task_id)
         if live is None:
             stored = await self._store.load(scope, message.task_id)
             if stored is None:
@@ -152,9 +183,12 @@ class Sender:
                 )
             _check_context(message, stored.context_id)
             if stored.state.is_terminal:
-                # R-3.1.1-2
-                raise TaskEndedError(stored.id, stored.state.value, NO_MORE_MESSAGES)
-            live = await self._runner.adopt(stored)
+                raise await self._refusal(stored.id, stored.state, record)
+            # Asked again: it may have come to life while the store was looked at.
+            live = self._runner.find(scope, stored.id)
+            if live is None and self._elsewhere is not None and not _is_for_us(stored):
+                return await self._post(self._elsewhere, stored, request, call, record)
+            live = live or await self._runner.adopt(stored)
         context_id = live.record.context_id
         _check_context(message, context_id)
         self._worker.check_scopes(live.record.skill_id, call.scopes)
@@ -166,6 +200,38 @@ class Sender:
         end = self._sends.begin_task(send, message.task_id)
         live.epilogue.append(end)
         return Accepted(live, delivery.settled, _or_forget(delivery.stored, end))
+
+    async def _post(
+        self,
+        elsewhere: Elsewhere,
+        stored: StoredTask,
+        request: SendMessageRequest,
+        call: Call,
+        record: SendRecord | None,
+    ) -> Posted:
+        """Leave a message for a task that another replica holds, or that one has to take over."""
+        self._worker.check_scopes(stored.skill_id, call.scopes)
+        self._runner.check()
+        send = None if record is None else replace(record, task_id=stored.id)
+        errand = _errand(request, call, stored.id, stored.context_id)
+        errand = replace(errand, is_answer=stored.state.is_interrupted)
+        placed = await elsewhere.post(stored, encode(errand), send)
+        if not placed.n:
+            raise await self._refusal(stored.id, placed.state, record)
+        return Posted(stored, placed.seq)
+
+    async def _refusal(
+        self, task_id: str, state: TaskState, record: SendRecord | None
+    ) -> TaskEndedError | SentBeforeError:
+        """Return why a task that has ended does not take a message (R-3.1.1-2).
+
+        It may have ended just because another replica has delivered the same one to it.
+        """
+        if self._elsewhere is not None and record is not None:
+            known = await self._store.find_send(record.key, record.since_ms)
+            if known is not None and known.digest == record.digest:
+                return SentBeforeError(record.key.message_id)
+        return TaskEndedError(task_id, state.value, NO_MORE_MESSAGES)
 
     async def _answer(
         self,
@@ -202,6 +268,8 @@ class Sender:
                 return
             if error is None:
                 stored.set_result(None)
+            elif isinstance(error, SentBeforeError):
+                stored.set_exception(error)
             else:
                 stored.set_exception(
                     UnavailableError("The store is not available; try again later")
@@ -214,7 +282,7 @@ class Sender:
         """Answer a message that was sent before with what became of it then."""
         if known.reply is not None:
             return await asyncio.shield(known.reply)
-        live = self._runner.find(scope, known.task_id)
+        live = await self._runner.find_current(scope, known.task_id)
         if live is not None:
             settled = live.settled()
             if live.is_settled:
@@ -224,6 +292,15 @@ class Sender:
         if stored is None:
             raise TaskNotFoundError(known.task_id)
         return stored
+
+
+def _is_for_us(stored: StoredTask) -> bool:
+    """Tell whether a task is to be taken up here for a message: it waits, and nobody has it.
+
+    One that should be at work, and is not, is taken over by a sweep, which knows how often that was
+    tried already.
+    """
+    return stored.state.is_interrupted and not stored.is_elsewhere
 
 
 def _with_message(request: SendMessageRequest, **changes: str) -> SendMessageRequest:

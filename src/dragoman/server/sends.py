@@ -61,7 +61,9 @@ class Sends:
         now_ms = self._clock.now_ms()
         since_ms = now_ms - self._window_ms
         key = SendKey(scope, request.message.message_id)
-        record = SendRecord(key=key, digest=digest_of(request), at_ms=now_ms)
+        record = SendRecord(
+            key=key, digest=digest_of(request), at_ms=now_ms, since_ms=max(1, since_ms)
+        )
         known = self._current.get(key)
         if known is None:
             stored = await self._store.find_send(key, since_ms)

@@ -18,6 +18,7 @@ from dragoman.errors import (
     A2AError,
     InternalError,
     NoAnswerError,
+    SentBeforeError,
     StoreError,
     StoreUnavailableError,
     UnavailableError,
@@ -78,11 +79,12 @@ class Turns:
         self._turn_seconds = turn_seconds
 
     async def run(
-        self, live: LiveTask, errand: Errand, seat: Seat, replay: Replay | None = None
+        self, live: LiveTask, errand: Errand | None, seat: Seat, replay: Replay | None = None
     ) -> None:
         """Run turn after turn until nothing waits in the inbox.
 
         Args:
+            errand: what the first of them is about; None for no turn at all.
             replay: what an earlier run of the first of these turns has done.
         """
         try:
@@ -93,7 +95,7 @@ class Turns:
                 await self._usable(live)
             if live.standing.state is TaskState.SUBMITTED:
                 live.execute(Start())
-            following: Errand | None = errand
+            following = errand
             while following is not None:
                 turn = LiveTurn(live, following, seat, self._clock, replay)
                 outcome = await self._work(live, turn)
@@ -103,6 +105,18 @@ class Turns:
                 replay = None
         finally:
             seat.leave()
+
+    async def go_on(self, live: LiveTask, seat: Seat) -> None:
+        """Run the turns of messages that came when the last turn had ended, if it is not too late.
+
+        The task has been told of its end before, and of the messages since.
+        """
+        try:
+            following = await self._end(live, Completed())
+        except BaseException:
+            seat.leave()
+            raise
+        await self.run(live, following, seat)
 
     async def run_again(self, live: LiveTask, seat: Seat) -> None:
         """Run the turn that the task was in, and those after it."""
@@ -187,6 +201,9 @@ class Turns:
                 return None  # By Suspended, or by what the code has made of it.
             if not isinstance(error, Exception):
                 raise
+            if isinstance(error, SentBeforeError) and live.failure is not None:
+                # Meant for whoever sent the message; to the code it is a write that failed.
+                error = live.failure
             outcome = Failed(self._say_why(live, error))
         # Code that catches everything may come to an end that does not count.
         return None if turn.is_put_aside else outcome

@@ -14,12 +14,18 @@ the task as of ``snapshot_seq``. What the task looks like now is the snapshot pl
 it.
 
 The store knows nothing of the protocol's rules; ``dragoman.engine`` decides what is written.
+
+A store that several processes serve from at once is a ``SharedTaskStore``. Each process is a
+*replica*; it has a lease that it renews, and a task that is in somebody's memory is *held*: its row
+names the replica. When the lease of a replica has run out, by the clock of the store, the replica
+counts as dead, and others take over what it held. The epoch keeps a dead one that comes back from
+writing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final, Protocol
+from collections.abc import Callable, Mapping
+from typing import Final, Protocol, runtime_checkable
 
 from msgspec import Struct
 
@@ -29,15 +35,18 @@ from dragoman.model.documents import EventDocument, TaskDocument
 from dragoman.model.tasks import TaskState
 
 __all__ = (
+    "CANCEL_ITEM",
     "WHOLE_INBOX",
     "Done",
     "InboxItem",
     "JournalEntry",
     "NewTask",
+    "Placed",
     "Position",
     "Scope",
     "SendKey",
     "SendRecord",
+    "SharedTaskStore",
     "StoredPage",
     "StoredTask",
     "TaskQuery",
@@ -47,7 +56,10 @@ __all__ = (
 
 
 WHOLE_INBOX: Final = 2**63 - 1
-"""As ``TaskWrite.inbox_taken``: whatever is there."""
+"""In ``TaskWrite.inbox_taken``: whatever is there."""
+
+CANCEL_ITEM: Final = b'{"cancel":true}'
+"""The body of an item of an inbox that is no message: the task is to be canceled."""
 
 
 class Scope(Struct, frozen=True, gc=False):
@@ -65,13 +77,20 @@ class SendKey(Struct, frozen=True, gc=False, cache_hash=True):
 
 
 class SendRecord(Struct, frozen=True, kw_only=True, gc=False):
-    """What became of a send: the task it began or continued, or the message that answered it."""
+    """What became of a send: the task it began or continued, or the message that answered it.
+
+    Attributes:
+        since_ms: a shared store refuses the record, and what it came with, if another of the same
+            key and digest was made at or after this: somebody else was first. 0 for no such rule.
+            It is not kept.
+    """
 
     key: SendKey
     digest: bytes
     at_ms: int
     task_id: str = ""
     reply: bytes = b""
+    since_ms: int = 0
 
 
 class NewTask(Struct, frozen=True, kw_only=True, gc=False):
@@ -89,10 +108,25 @@ class NewTask(Struct, frozen=True, kw_only=True, gc=False):
 
 
 class InboxItem(Struct, frozen=True, gc=False):
-    """A message, and what came with it, that the task has not taken up yet."""
+    """A message, and what came with it, that the task has not taken up yet; or CANCEL_ITEM."""
 
     n: int
     body: bytes
+
+
+class Placed(Struct, frozen=True, gc=False):
+    """Where something got that was put into the inbox of a task.
+
+    Attributes:
+        n: its number; 0 if the task had ended and did not take it.
+        state: that of the task in the same moment.
+        seq: an event of the task in the same moment, not before its last status: an end or a pause
+            with a higher number came after the item.
+    """
+
+    n: int
+    state: TaskState
+    seq: int
 
 
 class TaskWrite(Struct, frozen=True, kw_only=True, gc=False):
@@ -107,7 +141,10 @@ class TaskWrite(Struct, frozen=True, kw_only=True, gc=False):
         events: how many of the entries are events.
         state, status_at_ms: where the task stands after this write; None leaves the row untouched.
         snapshot: the task after this write, or None to keep the older snapshot.
-        inbox_taken: inbox items up to this number are taken up by this write; 0 for none.
+        inbox_taken: the numbers of the inbox items that are taken up by this write; or WHOLE_INBOX.
+        inbox_seen: the last number given in the inbox that the writer knows of. Set on a write that
+            ends the task in a shared store, which refuses it with UnreadError if a later one was
+            given: nothing that was acknowledged may be left behind. None for no such rule.
         journal: results recorded with this write.
         wake_at_ms: when the task is to be woken although nobody asks, 0 for not at all; None keeps
             what was said before.
@@ -124,7 +161,8 @@ class TaskWrite(Struct, frozen=True, kw_only=True, gc=False):
     state: TaskState | None = None
     status_at_ms: int = 0
     snapshot: TaskDocument | None = None
-    inbox_taken: int = 0
+    inbox_taken: tuple[int, ...] = ()
+    inbox_seen: int | None = None
     journal: tuple[JournalEntry, ...] = ()
     wake_at_ms: int | None = None
     attempts: int | None = None
@@ -137,6 +175,13 @@ class StoredTask(Struct, frozen=True, kw_only=True, gc=False):
     ``tail`` is every entry after the snapshot, oldest first; ``snapshot`` is None while no snapshot
     has been written. ``seq`` is the number of the last event. The inbox of a task that has ended is
     not loaded.
+
+    The last three are those of a shared store, and of tasks that have not ended:
+
+    Attributes:
+        holder: the replica that has it in memory, or had when it died; "" for none.
+        is_elsewhere: it is held by another replica than this one, whose lease has not run out.
+        inbox_n: the last number given in its inbox.
     """
 
     id: str
@@ -155,6 +200,9 @@ class StoredTask(Struct, frozen=True, kw_only=True, gc=False):
     attempts: int = 0
     tail: tuple[bytes, ...] = ()
     inbox: tuple[InboxItem, ...] = ()
+    holder: str = ""
+    is_elsewhere: bool = False
+    inbox_n: int = 0
 
 
 class Position(Struct, frozen=True, gc=False):
@@ -265,18 +313,25 @@ class TaskStore(Protocol):
         ...
 
     async def at_work(self, *, after_id: str, limit: int) -> tuple[StoredTask, ...]:
-        """Return tasks of any owner that should be running, by id, for recovery at start.
+        """Return tasks of any owner that should be running, by id.
 
-        Those that wait for their client or for a time are not among them.
+        Those that wait for their client or for a time are not among them; nor, in a shared store,
+        those that a living replica holds, be it this one.
         """
         ...
 
     async def due(self, *, now_ms: int, limit: int) -> tuple[StoredTask, ...]:
-        """Return tasks of any owner whose time to wake has come, the longest due first."""
+        """Return tasks of any owner whose time to wake has come, the longest due first.
+
+        In a shared store those are not among them that another living replica holds.
+        """
         ...
 
     async def waiting(self, *, before_ms: int, after_id: str, limit: int) -> tuple[StoredTask, ...]:
-        """Return tasks of any owner that wait for their client since before a time, by id."""
+        """Return tasks of any owner that wait for their client since before a time, by id.
+
+        In a shared store those are not among them that another living replica holds.
+        """
         ...
 
     async def take_over(self, task_id: str, epoch: int, *, attempts: int | None = None) -> int:
@@ -299,4 +354,69 @@ class TaskStore(Protocol):
         All that belongs to a task goes in one commit with it: its log, snapshot, journal and inbox,
         what its client called it, and the records of its sends. Other writes come in between.
         """
+        ...
+
+
+@runtime_checkable
+class SharedTaskStore(TaskStore, Protocol):
+    """A log that several replicas write to, each through a store of its own.
+
+    Promised beyond what ``TaskStore`` says: what this store creates or takes over is held by the
+    replica that it has joined as. Leases are a matter of the store's own clock alone; those of the
+    replicas do not count. Numbers in an inbox are given one after the other without gaps, in the
+    order of the commits. A write that ends a task while a number beyond its ``inbox_seen`` has been
+    given fails alone with UnreadError. A write whose send was recorded before (see ``SendRecord``)
+    fails alone with SentBeforeError, and what ``find_send`` gives is the first one's record.
+
+    Not promised: that a task which is held by a replica is still in its memory; that a replica
+    which counts as dead has stopped.
+    """
+
+    async def join(self, replica_id: str, *, lease_seconds: float) -> None:
+        """Write as this replica from now on, under a lease that runs for this long.
+
+        Called once after ``open``, before anything is written. The id is a new one at every start.
+        """
+        ...
+
+    async def beat(self) -> bool:
+        """Renew the lease; False if it had run out, so that others may have taken tasks."""
+        ...
+
+    async def leave(self) -> None:
+        """End the lease at once: what this replica still holds is for others to take over."""
+        ...
+
+    async def release(self, task_id: str, epoch: int) -> None:
+        """Hold a task no longer; nothing happens if the lease is not ``epoch`` any more."""
+        ...
+
+    async def post(self, task_id: str, body: bytes, send: SendRecord | None) -> Placed:
+        """Put something into the inbox of a task that another replica holds, durably.
+
+        A task that has ended takes nothing: then nothing is kept, the send neither.
+
+        Raises:
+            ConflictError: there is no such task.
+            SentBeforeError: the same was sent before; nothing is kept.
+        """
+        ...
+
+    async def read_inbox(self, task_id: str) -> tuple[InboxItem, ...]:
+        """Return what lies in the inbox of a task, oldest first."""
+        ...
+
+    async def filled(self) -> tuple[tuple[Scope, str], ...]:
+        """Return the unfinished tasks whose inbox is not empty, by id, whoever owns them.
+
+        Those are not among them that another living replica holds.
+        """
+        ...
+
+    async def moved(self, known: Mapping[str, int]) -> tuple[str, ...]:
+        """Return which of these tasks have events beyond the number that is given for each."""
+        ...
+
+    async def lost(self, epochs: Mapping[str, int]) -> tuple[str, ...]:
+        """Return which of these tasks are not under the lease that is given for each any more."""
         ...

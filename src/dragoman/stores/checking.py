@@ -18,6 +18,7 @@ from dragoman.model.events import StreamResponse
 from dragoman.model.messages import Message
 from dragoman.model.tasks import TaskState
 from dragoman.model.timestamps import parse_timestamp
+from dragoman.stores.base import CANCEL_ITEM
 from dragoman.stores.records import Segment, Snapshot, TaskRecord
 
 __all__ = ("TASK_RULES", "Finding", "check_task")
@@ -239,6 +240,8 @@ def _inbox(record: TaskRecord) -> Found:
     for item in record.inbox:
         if not 1 <= item.n <= record.inbox_n:
             yield "inbox", f"message {item.n} has a number that was never given"
+        if item.body == CANCEL_ITEM:
+            continue
         try:
             _decode_waiting(item.body)
         except _UNREADABLE as error:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from dragoman.errors import ConflictError, StoreError, StoreUnavailableError
-from dragoman.stores.base import InboxItem, StoredPage, StoredTask
+from dragoman.stores.base import WHOLE_INBOX, InboxItem, StoredPage, StoredTask
 from dragoman.stores.segments import entries_until, number_events
 
 if TYPE_CHECKING:
@@ -29,17 +29,18 @@ if TYPE_CHECKING:
         TaskWrite,
     )
 
-__all__ = ("MemoryTaskStore",)
+__all__ = ("MemoryRecords", "MemoryTask", "MemoryTaskStore")
 
 Change = Callable[[], StoreError | None]
 
 
-class _Task:
+class MemoryTask:
     """All that is kept of one task."""
 
     __slots__ = (
         "attempts",
         "epoch",
+        "holder",
         "id",
         "inbox",
         "inbox_n",
@@ -73,14 +74,24 @@ class _Task:
         self.journal: dict[int, JournalEntry] = {}
         self.wake_at_ms = 0
         self.attempts = 0
+        # The replica that has it; only of a store that is shared.
+        self.holder = ""
+
+    def take_up(self, numbers: tuple[int, ...]) -> None:
+        """Drop what was taken up from the inbox."""
+        if numbers:
+            is_whole = WHOLE_INBOX in numbers
+            self.inbox = [i for i in self.inbox if not is_whole and i.n not in numbers]
 
     def plan(self, write: TaskWrite) -> None:
+        """Note when to wake the task, and how often it was run again."""
         if write.wake_at_ms is not None:
             self.wake_at_ms = write.wake_at_ms
         if write.attempts is not None:
             self.attempts = write.attempts
 
     def stored(self) -> StoredTask:
+        """Return the task as the port has it."""
         is_complete = self.state.is_terminal and self.snapshot_seq == self.seq
         tail = [entry for _, entries in self.segments[self.snapshot_at :] for entry in entries]
         return StoredTask(
@@ -103,16 +114,33 @@ class _Task:
         )
 
 
+class MemoryRecords:
+    """What a store has: the tables of a database, as it were.
+
+    Attributes:
+        order: per owner, (status time, id) in ascending order; a list is read from its end.
+        leases: until when those of replicas run; only of a store that is shared.
+    """
+
+    def __init__(self) -> None:
+        self.tasks: dict[str, MemoryTask] = {}
+        self.order: dict[Scope, list[tuple[int, str]]] = {}
+        self.counts: Counter[tuple[Scope, TaskState]] = Counter()
+        self.aliases: dict[tuple[Scope, str], str] = {}
+        self.sends: dict[SendKey, SendRecord] = {}
+        self.leases: dict[str, int] = {}
+
+
 class MemoryTaskStore:
     """The task log in memory. See ``TaskStore`` for what it promises."""
 
-    def __init__(self) -> None:
-        self._tasks: dict[str, _Task] = {}
-        # Per owner, (status time, id) in ascending order; a list is read from its end.
-        self._order: dict[Scope, list[tuple[int, str]]] = {}
-        self._counts: Counter[tuple[Scope, TaskState]] = Counter()
-        self._aliases: dict[tuple[Scope, str], str] = {}
-        self._sends: dict[SendKey, SendRecord] = {}
+    def __init__(self, records: MemoryRecords | None = None) -> None:
+        self._records = records or MemoryRecords()
+        self._tasks = self._records.tasks
+        self._order = self._records.order
+        self._counts = self._records.counts
+        self._aliases = self._records.aliases
+        self._sends = self._records.sends
         self._waiting: deque[tuple[Change | TaskWrite, Done]] = deque()
         self._is_open = False
 
@@ -140,8 +168,11 @@ class MemoryTaskStore:
     def remember_send(self, record: SendRecord, done: Done) -> None:
         """Hand over the record of a send that made no task."""
 
-        def change() -> None:
-            self._sends[record.key] = record
+        def change() -> StoreError | None:
+            refusal = self._refusal_of_send(record)
+            if refusal is None:
+                self._sends[record.key] = record
+            return refusal
 
         self._submit(change, done)
 
@@ -154,6 +185,8 @@ class MemoryTaskStore:
             task = self._tasks.get(task_id)
             if task is None:
                 return ConflictError(task_id)
+            if send is not None and (refusal := self._refusal_of_send(send)) is not None:
+                return refusal
             number = task.inbox_n = task.inbox_n + 1
             if not task.state.is_terminal:
                 task.inbox.append(InboxItem(number, body))
@@ -172,6 +205,7 @@ class MemoryTaskStore:
             if task is None or task.epoch != epoch:
                 return ConflictError(task_id)
             task.epoch += 1
+            self._hold(task)
             task.attempts = task.attempts if attempts is None else attempts
             return None
 
@@ -182,7 +216,8 @@ class MemoryTaskStore:
         """Drop records of sends older than ``before_ms``."""
 
         def change() -> None:
-            self._sends = {k: r for k, r in self._sends.items() if r.at_ms >= before_ms}
+            for key in [k for k, r in self._sends.items() if r.at_ms < before_ms]:
+                del self._sends[key]
 
         await self._changed(change)
 
@@ -195,13 +230,15 @@ class MemoryTaskStore:
                 if task.state.is_terminal and task.status_at_ms < before_ms:
                     removed.add(task.id)
                     self._delete(task)
-            self._aliases = {k: v for k, v in self._aliases.items() if v not in removed}
-            self._sends = {k: r for k, r in self._sends.items() if r.task_id not in removed}
+            for name in [k for k, v in self._aliases.items() if v in removed]:
+                del self._aliases[name]
+            for key in [k for k, r in self._sends.items() if r.task_id in removed]:
+                del self._sends[key]
 
         await self._changed(change)
         return len(removed)
 
-    def _delete(self, task: _Task) -> None:
+    def _delete(self, task: MemoryTask) -> None:
         scope = task.new.scope
         order = self._order[scope]
         del order[bisect_left(order, (task.status_at_ms, task.id))]
@@ -245,7 +282,7 @@ class MemoryTaskStore:
     def _apply(self, write: TaskWrite) -> StoreError | None:
         task = self._tasks.get(write.task_id)
         if write.created is not None and task is None and write.state is not None:
-            task = _Task(write.task_id, write.created, write.epoch, write.state)
+            task = MemoryTask(write.task_id, write.created, write.epoch, write.state)
         elif write.created is not None:
             task = None
         if (
@@ -255,9 +292,14 @@ class MemoryTaskStore:
             or any(entry.n in task.journal for entry in write.journal)
         ):
             return ConflictError(write.task_id)
-        self._tasks[write.task_id] = task
-        if write.created is not None and write.created.alias:
-            self._aliases[task.new.scope, task.new.alias] = task.id
+        refusal = self._refusal(task, write)
+        if refusal is None:
+            self._extend(task, write)
+        return refusal
+
+    def _extend(self, task: MemoryTask, write: TaskWrite) -> None:
+        if write.created is not None:
+            self._create(task)
         self._move(task, write)
         if write.entries:
             task.segments.append((task.seq + 1, write.entries))
@@ -269,13 +311,17 @@ class MemoryTaskStore:
         for entry in write.journal:
             task.journal[entry.n] = entry
         task.plan(write)
-        if write.inbox_taken:
-            task.inbox = [item for item in task.inbox if item.n > write.inbox_taken]
+        task.take_up(write.inbox_taken)
         if write.send is not None:
             self._sends[write.send.key] = write.send
-        return None
 
-    def _move(self, task: _Task, write: TaskWrite) -> None:
+    def _create(self, task: MemoryTask) -> None:
+        self._tasks[task.id] = task
+        self._hold(task)
+        if task.new.alias:
+            self._aliases[task.new.scope, task.new.alias] = task.id
+
+    def _move(self, task: MemoryTask, write: TaskWrite) -> None:
         """Put the task where it now stands in counts and order."""
         if write.state is None:
             return
@@ -289,6 +335,32 @@ class MemoryTaskStore:
         self._counts[scope, task.state] += 1
         insort(order, (task.status_at_ms, task.id))
 
+    # --- what a store that is shared does besides -----------------------------------------------
+
+    def _hold(self, task: MemoryTask) -> None:
+        """Note who has a task now."""
+
+    def _refusal(self, task: MemoryTask, write: TaskWrite) -> StoreError | None:
+        """Return why a write that fits its task is refused nevertheless."""
+        del task, write
+
+    def _refusal_of_send(self, record: SendRecord) -> StoreError | None:
+        """Return why a send is refused."""
+        del record
+
+    def _is_held(self, task: MemoryTask) -> bool:
+        """Tell whether a living replica has a task in memory."""
+        del task
+        return False
+
+    def _is_elsewhere(self, task: MemoryTask) -> bool:
+        """Tell whether another living replica has a task in memory."""
+        del task
+        return False
+
+    def _stored(self, task: MemoryTask) -> StoredTask:
+        return task.stored()
+
     # --- reading --------------------------------------------------------------------------------
 
     async def find_send(self, key: SendKey, since_ms: int) -> SendRecord | None:
@@ -299,7 +371,7 @@ class MemoryTaskStore:
     async def load(self, scope: Scope, task_id: str) -> StoredTask | None:
         """Return a task; None if there is none of this id in this scope."""
         task = self._tasks.get(task_id)
-        return task.stored() if task is not None and task.new.scope == scope else None
+        return self._stored(task) if task is not None and task.new.scope == scope else None
 
     async def find_alias(self, scope: Scope, alias: str) -> str | None:
         """Return the id of the task that a client of this scope calls by an id of its own."""
@@ -337,7 +409,7 @@ class MemoryTaskStore:
         high = len(order)
         if query.after is not None:
             high = bisect_left(order, (query.after.status_at_ms, query.after.task_id))
-        found: list[_Task] = []
+        found: list[MemoryTask] = []
         for at in range(high - 1, low - 1, -1):
             task = self._tasks[order[at][1]]
             if _matches(task, query):
@@ -345,7 +417,7 @@ class MemoryTaskStore:
                 if len(found) > query.limit:
                     break
         return StoredPage(
-            tasks=tuple(task.stored() for task in found[: query.limit]),
+            tasks=tuple(self._stored(task) for task in found[: query.limit]),
             has_more=len(found) > query.limit,
             total=self._total(query, order[low:]),
         )
@@ -363,26 +435,34 @@ class MemoryTaskStore:
             if task.id > after_id
             and not task.wake_at_ms
             and not (task.state.is_terminal or task.state.is_interrupted)
+            and not self._is_held(task)
         )
-        return tuple(self._tasks[task_id].stored() for task_id in ids[:limit])
+        return tuple(self._stored(self._tasks[task_id]) for task_id in ids[:limit])
 
     async def due(self, *, now_ms: int, limit: int) -> tuple[StoredTask, ...]:
         """Return tasks of any owner whose time to wake has come, the longest due first."""
-        tasks = [task for task in self._tasks.values() if 0 < task.wake_at_ms <= now_ms]
+        tasks = [
+            task
+            for task in self._tasks.values()
+            if 0 < task.wake_at_ms <= now_ms and not self._is_elsewhere(task)
+        ]
         tasks.sort(key=lambda task: task.wake_at_ms)
-        return tuple(task.stored() for task in tasks[:limit])
+        return tuple(self._stored(task) for task in tasks[:limit])
 
     async def waiting(self, *, before_ms: int, after_id: str, limit: int) -> tuple[StoredTask, ...]:
         """Return tasks that have waited for their client since before ``before_ms``, by id."""
         ids = sorted(
             task.id
             for task in self._tasks.values()
-            if task.id > after_id and task.state.is_interrupted and task.status_at_ms < before_ms
+            if task.id > after_id
+            and task.state.is_interrupted
+            and task.status_at_ms < before_ms
+            and not self._is_elsewhere(task)
         )
-        return tuple(self._tasks[task_id].stored() for task_id in ids[:limit])
+        return tuple(self._stored(self._tasks[task_id]) for task_id in ids[:limit])
 
 
-def _matches(task: _Task, query: TaskQuery) -> bool:
+def _matches(task: MemoryTask, query: TaskQuery) -> bool:
     return (not query.context_id or task.new.context_id == query.context_id) and (
         query.state is None or task.state is query.state
     )

@@ -9,11 +9,16 @@ from dragoman.errors import UsageError
 
 if TYPE_CHECKING:
     from dragoman.stores.base import TaskStore
+    from dragoman.stores.keeping import Keeper
 
-__all__ = ("database_path", "open_store")
+__all__ = ("find_keeper", "is_postgres", "open_store", "without_password")
 
 _MEMORY: Final = "memory:"
-_KNOWN: Final = f"sqlite:///tasks.db, sqlite:////var/lib/agent/tasks.db, {_MEMORY}"
+_POSTGRES: Final = ("postgres://", "postgresql://")
+_KNOWN: Final = (
+    "sqlite:///tasks.db, sqlite:////var/lib/agent/tasks.db, "
+    f"postgres://user:password@host:5432/database, {_MEMORY}"
+)
 
 
 def open_store(url: str) -> TaskStore:
@@ -26,19 +31,68 @@ def open_store(url: str) -> TaskStore:
         from dragoman.stores.memory import MemoryTaskStore  # noqa: PLC0415 - only when asked for
 
         return MemoryTaskStore()
-    path = database_path(url)
+    if is_postgres(url):
+        try:
+            from dragoman.stores.postgres.store import (  # noqa: PLC0415 - only when asked for
+                PostgresTaskStore,
+            )
+        except ModuleNotFoundError as error:
+            raise _missing(error) from error
+
+        return PostgresTaskStore(url)
+    path = _path_of(url)
     from dragoman.stores.sqlite.store import SQLiteTaskStore  # noqa: PLC0415 - only when asked for
 
     return SQLiteTaskStore(path)
 
 
-def database_path(url: str) -> Path:
-    """Return the file of an address that names one; raises UsageError for any other."""
+def find_keeper(url: str, folder: Path) -> Keeper:
+    """Return what looks after the store of an address from outside, beside a server or without one.
+
+    Args:
+        folder: where relative paths begin.
+
+    Raises UsageError for an address that names nothing that stays.
+    """
     if url == _MEMORY:
-        message = f"{url!r} is gone with its process; there is no file to look at"
+        message = f"{url!r} is gone with its process; there is nothing to look at"
         raise UsageError(message)
+    if is_postgres(url):
+        try:
+            from dragoman.stores.postgres.keeping import (  # noqa: PLC0415 - only when asked for
+                PostgresKeeper,
+            )
+        except ModuleNotFoundError as error:
+            raise _missing(error) from error
+
+        return PostgresKeeper(url)
+    path = folder / _path_of(url)
+    from dragoman.stores.sqlite.keeping import SQLiteKeeper  # noqa: PLC0415 - only when asked for
+
+    return SQLiteKeeper(path)
+
+
+def is_postgres(url: str) -> bool:
+    """Tell whether an address is one of PostgreSQL."""
+    return url.startswith(_POSTGRES)
+
+
+def without_password(url: str) -> str:
+    """Return an address as it may be shown, whatever it is."""
+    scheme, separator, rest = url.partition("://")
+    user, at, place = rest.rpartition("@")
+    return f"{scheme}{separator}{user.partition(':')[0]}{at}{place}" if at else url
+
+
+def _path_of(url: str) -> Path:
     prefix, separator, path = url.partition(":///")
     if prefix == "sqlite" and separator and path and not path.endswith("/"):
         return Path(path)
-    message = f"{url!r} is no store; known forms: {_KNOWN}"
+    message = f"{without_password(url)!r} is no store; known forms: {_KNOWN}"
     raise UsageError(message)
+
+
+def _missing(error: ModuleNotFoundError) -> UsageError | ModuleNotFoundError:
+    if error.name != "asyncpg":
+        return error
+    return UsageError("a store on PostgreSQL needs asyncpg: pip install 'dragoman[postgres]'")

@@ -3,10 +3,14 @@ from pathlib import Path
 
 import pytest
 
+from dragoman.stores.postgres.schema import latest_version as latest_postgres
 from dragoman.stores.sqlite.lock import FileLock
 from dragoman.stores.sqlite.schema import latest_version
 from tests.cli.calling import Cli
 from tests.unit.cli.commands import AGENT, running
+from tests.unit.stores.postgres.populated import change as change_postgres
+from tests.unit.stores.postgres.populated import populated
+from tests.unit.stores.postgres.populated import task_of as task_of_postgres
 from tests.unit.stores.sqlite.populated import EXPECTED_TASKS, change, populate
 
 
@@ -123,3 +127,47 @@ def test_versions_are_told_before_and_after(cli: Cli) -> None:
     document = cli("db", "upgrade", "-o", "json").json
     assert (document["schemaBefore"], document["schemaAfter"]) == (latest, latest)
     assert cli("db", "upgrade").field("Schema after") == str(latest)
+
+
+# --- PostgreSQL ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def database() -> str:
+    return populated()
+
+
+@pytest.fixture
+def postgres(tmp_path: Path, database: str) -> Cli:
+    return Cli(tmp_path, "--store", database.replace("postgres@", "postgres:s3cret@"))
+
+
+def test_a_database_is_checked(postgres: Cli, database: str) -> None:
+    result = postgres("db", "check")
+    assert (result.code, result.err) == (0, "")
+    assert result.out == f"Store: {database}\nTasks: {EXPECTED_TASKS}\nFindings: 0\n"
+    change_postgres(database, "DELETE FROM journal WHERE n = 1")
+    result = postgres("db", "check", "-o", "json")
+    assert (result.code, result.json["found"]) == (1, len(result.json["findings"]))
+    assert {finding["rule"] for finding in result.json["findings"]} == {"journal"}
+
+
+def test_a_database_is_upgraded_and_vacuumed(postgres: Cli, database: str) -> None:
+    document = postgres("db", "upgrade", "-o", "json").json
+    assert document["store"] == database
+    assert document["schemaBefore"] == document["schemaAfter"] == latest_postgres()
+    assert postgres("db", "vacuum", "-o", "json").json["bytesAfter"] > 0
+
+
+def test_a_task_in_a_database_is_inspected(postgres: Cli, database: str) -> None:
+    task_id = task_of_postgres(database, "ask")
+    assert postgres("task", "inspect", task_id).field("Skill") == "ask"
+    result = postgres("task", "inspect", "none")
+    assert (result.code, f"there is no task none in {database}" in result.err) == (1, True)
+
+
+def test_a_database_that_is_not_there_is_named(tmp_path: Path) -> None:
+    cli = Cli(tmp_path, "--store", "postgres://me:s3cret@127.0.0.1:1/none")
+    result = cli("db", "check")
+    assert (result.code, "me@127.0.0.1:1/none cannot be reached" in result.err) == (2, True)
+    assert "s3cret" not in result.err

@@ -5,7 +5,7 @@ from collections.abc import Generator
 
 import pytest
 
-from dragoman.cli.logs import set_up_logging
+from dragoman.cli.logs import set_up_logging, tell_replica
 
 
 @pytest.fixture(autouse=True)
@@ -95,3 +95,15 @@ def test_uvicorn_tells_of_its_start_only_to_who_wants_to_know(
     set_up_logging(level, "text")
     logging.getLogger("uvicorn.error").info("Application startup complete.")
     assert len(capsys.readouterr().err.splitlines()) == count
+
+
+def test_one_of_several_servers_names_itself_in_every_line(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for form in ("text", "json"):
+        set_up_logging("info", form)
+        tell_replica("r-1")
+        logging.getLogger("dragoman.test").info("hello")
+    text, machine = capsys.readouterr().err.splitlines()
+    assert text.endswith("info    [r-1] dragoman.test: hello")
+    assert json.loads(machine)["replica"] == "r-1"

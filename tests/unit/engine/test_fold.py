@@ -172,3 +172,13 @@ def test_a_task_in_the_log_is_passed_over() -> None:
     fold = fold_of(BEGINNING)
     fold.replay([b'{"task":' + fold.document().json() + b"}"])
     assert fold.task() == fold_of(BEGINNING).task()
+
+
+def test_what_came_after_a_mark_can_be_taken_back() -> None:
+    fold = fold_of(user("hello"), status(TaskState.WORKING, agent("busy")), chunk("a", "x"))
+    before = fold.task()
+    mark = fold.mark()
+    fold.record(user("more"))
+    fold.apply(status(TaskState.COMPLETED, agent("done")))
+    fold.rewind(mark)
+    assert fold.task() == before

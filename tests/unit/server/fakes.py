@@ -175,6 +175,7 @@ class RecordingWatcher:
     def __init__(self) -> None:
         self.ended: list[LiveTask] = []
         self.lost: list[tuple[LiveTask, StoreError]] = []
+        self.refused: list[tuple[LiveTask, Command]] = []
 
     def task_ended(self, live: LiveTask) -> None:
         """Remember it."""
@@ -183,6 +184,10 @@ class RecordingWatcher:
     def write_lost(self, live: LiveTask, error: StoreError) -> None:
         """Remember it."""
         self.lost.append((live, error))
+
+    def end_refused(self, live: LiveTask, command: Command) -> None:
+        """Remember it."""
+        self.refused.append((live, command))
 
 
 class Live:

@@ -3,8 +3,6 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from msgspec.structs import replace
-
 from dragoman.errors import (
     ConflictError,
     StoreUnavailableError,
@@ -20,7 +18,6 @@ from dragoman.server.runner import Limits, Runner
 from dragoman.service.worker import Completed, Outcome, Plan, Turn
 from dragoman.stores.base import (
     Done,
-    InboxItem,
     JournalEntry,
     Scope,
     SendRecord,
@@ -171,7 +168,7 @@ def status_text(task: Task) -> str:
     return "" if task.status.message is None else text_of(task.status.message.parts)
 
 
-async def unfinished(on: Stage, *, inbox: tuple[InboxItem, ...] = ()) -> StoredTask:
+async def unfinished(on: Stage) -> StoredTask:
     """Leave a task in the store that another process has begun."""
     other = Stage(ScriptedWorker(Gate().run), Limits())
     other.store = on.store
@@ -181,7 +178,7 @@ async def unfinished(on: Stage, *, inbox: tuple[InboxItem, ...] = ()) -> StoredT
     live = other.begin(task_id="t-0")
     await live.durable()
     await other.runner.drain(0)
-    return replace(await on.stored("t-0"), inbox=inbox)
+    return await on.stored("t-0")
 
 
 async def put_aside(on: Stage, task_id: str = "t-1") -> LiveTask:

@@ -416,3 +416,45 @@ async def test_closing_the_hub_ends_all_streams_after_what_is_ready() -> None:
     assert task.hub.is_closing
     assert rest.result() == []
     assert await all_numbers(behind) == [1, 2]
+
+
+# --- a task that moves from one replica to another ----------------------------------------------
+
+
+async def test_what_is_skipped_is_read_from_the_log() -> None:
+    task = Task()
+    follower = task.follow()
+    task.publish(2)
+    task.log.grow(3)
+    task.channel.skip_to(5, is_paused=False)
+    task.publish(is_end=True)
+    assert await all_numbers(follower) == [1, 2, 3, 4, 5, 6]
+    assert task.log.reads > 0
+
+
+async def test_a_task_may_be_paused_where_it_is_skipped_to() -> None:
+    task = Task()
+    follower = task.follow(until_pause=True)
+    task.log.grow(2)
+    task.channel.skip_to(2, is_paused=True)
+    assert await all_numbers(follower) == [1, 2]
+
+
+async def test_when_the_last_follower_has_left_that_is_told() -> None:
+    task = Task()
+    told: list[str] = []
+    task.channel.on_idle = lambda: told.append("idle")
+    one, two = task.follow(), task.follow()
+    await one.aclose()
+    assert told == []
+    await two.aclose()
+    assert told == ["idle"]
+
+
+async def test_a_stop_before_the_start_does_not_count() -> None:
+    task = Task()
+    task.publish(is_pause=True)
+    follower = Follower(task.channel, first=None, cursor=1, until_pause=True, start=2)
+    task.publish(2)
+    task.publish(is_pause=True)
+    assert await all_numbers(follower) == [2, 3, 4]

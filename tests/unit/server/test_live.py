@@ -166,7 +166,7 @@ async def test_what_was_taken_from_the_inbox_goes_with_the_next_write() -> None:
     live.store.commit()
     live.do(chunk())
     await pass_over()
-    assert [write.inbox_taken for write in live.store.writes[1:]] == [2, 0]
+    assert [write.inbox_taken for write in live.store.writes[1:]] == [(2, 1), ()]
 
 
 # --- commands ---------------------------------------------------------------------------------
@@ -206,7 +206,7 @@ async def test_a_message_nobody_takes_up_any_more_joins_the_history() -> None:
     await pass_over()
     write = live.store.writes[-1]
     assert write.entries[0] == encode_entry(user_message("too late", "too late"))
-    assert (write.inbox_taken, len(live.task.inbox)) == (WHOLE_INBOX, 0)
+    assert (write.inbox_taken, len(live.task.inbox)) == ((WHOLE_INBOX,), 0)
     assert live.task.history()[-1] == user_message("too late", "too late")
 
 
@@ -215,7 +215,7 @@ async def test_one_that_is_still_on_its_way_to_the_store_is_taken_from_it_as_wel
     queue(live, "too late")
     live.do(Cancel())
     await pass_over()
-    assert live.store.writes[-1].inbox_taken == WHOLE_INBOX
+    assert live.store.writes[-1].inbox_taken == (WHOLE_INBOX,)
 
 
 async def test_who_waits_for_its_turn_hears_of_the_end() -> None:

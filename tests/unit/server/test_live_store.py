@@ -366,7 +366,7 @@ async def test_what_was_to_go_with_a_lost_write_is_gone() -> None:
     live.do(chunk())
     await pass_over()
     write = live.store.writes[-1]
-    assert (write.journal, write.inbox_taken) == ((), 0)
+    assert (write.journal, write.inbox_taken) == ((), ())
 
 
 async def test_who_began_to_wait_during_the_outage_hears_of_the_end() -> None:
@@ -418,3 +418,19 @@ async def test_a_write_that_is_reported_twice_counts_once() -> None:
     live = await begun()
     live.store.report_again()
     assert live.task.backlog == 0
+
+
+# --- a task that another replica has taken over ---------------------------------------------------
+
+
+async def test_a_task_that_is_another_replicas_publishes_nothing_any_more() -> None:
+    live = await begun()
+    seq = live.channel.seq
+    live.do(chunk())
+    await pass_over()
+    live.task.retire()
+    # It was written in time, but nobody had heard of that; meanwhile others may have gone on.
+    live.store.commit()
+    assert (live.channel.seq, live.task.backlog) == (seq, 1)
+    with pytest.raises(UnavailableError):
+        live.do(chunk())

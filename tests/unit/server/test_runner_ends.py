@@ -15,8 +15,9 @@ from dragoman.model.messages import Message
 from dragoman.model.operations import SendMessageRequest
 from dragoman.server.errands import Errand, encode
 from dragoman.server.runner import Limits
+from dragoman.server.watcher import TaskLostError
 from dragoman.service.worker import Turn
-from dragoman.stores.base import InboxItem, TaskWrite
+from dragoman.stores.base import TaskWrite
 from tests.unit.server.fakes import (
     SCOPE,
     Gate,
@@ -33,6 +34,7 @@ from tests.unit.server.running import (
     REQUEST,
     Stage,
     ask,
+    put_aside,
     stage,
     status_text,
     unfinished,
@@ -53,18 +55,39 @@ async def test_an_adopted_task_goes_on_under_a_new_lease() -> None:
 async def test_what_waits_for_an_adopted_task_still_waits() -> None:
     on = await stage()
     errand = Errand(message=user_message("later", "m-2"), metadata={"k": 1})
-    live = await on.runner.adopt(await unfinished(on, inbox=(InboxItem(3, encode(errand)),)))
+    stored = await unfinished(on)
+    await on.store.put_inbox("t-0", encode(errand), None)
+    live = await on.runner.adopt(stored)
     (queued,) = live.inbox
     assert queued.errand == errand
-    assert await queued.stored == 3
+    assert await queued.stored == 1
     assert live.standing.unread == 1
 
 
 async def test_an_adopted_task_that_waits_for_its_client_is_paused() -> None:
-    on = await stage()
-    stored = replace(await unfinished(on), state=INPUT_REQUIRED)
-    live = await on.runner.adopt(stored)
+    on = await stage(ask)
+    on.begin()
+    live = await put_aside(on)
+    stored = await on.stored()
+    assert stored.state is INPUT_REQUIRED
     assert live.channel.paused_at == stored.seq
+
+
+async def test_a_task_that_its_last_holder_has_ended_after_all_cannot_be_adopted() -> None:
+    on = await stage()
+    stored = await unfinished(on)
+    live = await on.runner.adopt(stored)
+    await on.runner.cancel(live)
+    with pytest.raises(TaskLostError):
+        await on.runner.adopt(replace(stored, epoch=live.epoch))
+
+
+async def test_what_its_last_holder_wrote_last_is_part_of_an_adopted_task() -> None:
+    on = await stage()
+    stored = await unfinished(on)
+    # Read before that was written; the lease has not changed since.
+    old = replace(stored, seq=1, tail=stored.tail[:1])
+    assert (await on.runner.adopt(old)).standing.seq == stored.seq
 
 
 async def test_a_task_another_has_taken_over_cannot_be_adopted() -> None:

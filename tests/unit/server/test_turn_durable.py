@@ -366,7 +366,8 @@ async def test_the_message_that_waits_longest_is_taken_up_and_recorded(stage: St
     (entry,) = stage.last.journal
     assert (entry.kind, entry.name) == ("message", "")
     assert decode_answer(entry.result) == Answer(errand=item.errand)
-    assert (stage.last.inbox_taken, stage.last.events, stage.live.task.standing.unread) == (1, 1, 1)
+    assert (stage.last.inbox_taken, stage.last.events) == ((1,), 1)
+    assert stage.live.task.standing.unread == 1
     assert stage.live.task.history()[-1] == taken
     # Its sender waits for the next end or pause.
     assert not waiter.done()

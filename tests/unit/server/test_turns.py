@@ -225,7 +225,7 @@ async def test_a_message_that_waits_gets_the_next_turn() -> None:
     assert not waiter.done()
     await on.commit()
     assert waiter.done()
-    assert [write.inbox_taken for write in on.live.store.writes if write.inbox_taken] == [7]
+    assert [write.inbox_taken for write in on.live.store.writes if write.inbox_taken] == [(7,)]
 
 
 async def test_a_message_that_is_being_stored_is_waited_for() -> None:

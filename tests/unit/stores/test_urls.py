@@ -1,9 +1,16 @@
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
 import pytest
 
 from dragoman.errors import UsageError
 from dragoman.stores.memory import MemoryTaskStore
+from dragoman.stores.postgres.keeping import PostgresKeeper
+from dragoman.stores.postgres.store import PostgresTaskStore
+from dragoman.stores.sqlite.keeping import SQLiteKeeper
 from dragoman.stores.sqlite.store import SQLiteTaskStore
-from dragoman.stores.urls import database_path, open_store
+from dragoman.stores.urls import find_keeper, is_postgres, open_store
 
 
 def test_memory_is_the_store_in_memory() -> None:
@@ -48,10 +55,49 @@ def test_any_other_address_is_refused_with_the_known_forms(url: str) -> None:
     assert repr(url) in str(caught.value)
 
 
-def test_the_file_of_a_store_is_known_without_opening_it() -> None:
-    assert str(database_path("sqlite:////var/lib/agent/tasks.db")) == "/var/lib/agent/tasks.db"
+@pytest.mark.parametrize("scheme", ["postgres", "postgresql"])
+def test_postgres_names_a_database(scheme: str) -> None:
+    store = open_store(f"{scheme}://me:secret@db.example:5433/tasks?sslmode=require")
+    assert isinstance(store, PostgresTaskStore)
+    assert store.database.name == "postgresql://me@db.example:5433/tasks"
+    assert is_postgres(f"{scheme}://db/x")
+    assert not is_postgres("sqlite:///x")
 
 
-def test_memory_has_no_file() -> None:
-    with pytest.raises(UsageError, match="no file to look at"):
-        database_path("memory:")
+def test_an_address_that_is_mistyped_does_not_tell_its_password() -> None:
+    with pytest.raises(UsageError, match="'postgre://me@host/x' is no store") as caught:
+        open_store("postgre://me:se@cret@host/x")
+    assert "cret@" not in str(caught.value)
+
+
+def keeper_here(url: str) -> object:
+    return find_keeper(url, Path())
+
+
+@pytest.mark.parametrize("find", [open_store, keeper_here])
+def test_without_the_driver_the_extra_is_named(
+    find: Callable[[str], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in [name for name in sys.modules if name.startswith("dragoman.stores.postgres")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "asyncpg", None)
+    with pytest.raises(UsageError, match=r"dragoman\[postgres\]"):
+        find("postgres://host/x")
+
+
+def test_a_relative_path_is_looked_for_in_the_folder() -> None:
+    keeper = find_keeper("sqlite:///tasks.db", Path("/srv"))
+    assert isinstance(keeper, SQLiteKeeper)
+    assert keeper.name == "/srv/tasks.db"
+    assert find_keeper("sqlite:////var/tasks.db", Path("/srv")).name == "/var/tasks.db"
+
+
+def test_a_database_has_a_keeper() -> None:
+    keeper = find_keeper("postgres://me:secret@db/x", Path("/srv"))
+    assert isinstance(keeper, PostgresKeeper)
+    assert keeper.name == "postgresql://me@db/x"
+
+
+def test_memory_has_nothing_to_look_at() -> None:
+    with pytest.raises(UsageError, match="nothing to look at"):
+        find_keeper("memory:", Path())

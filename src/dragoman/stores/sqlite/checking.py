@@ -10,7 +10,7 @@ from dragoman.stores.checking import TASK_RULES, Finding, check_task
 from dragoman.stores.sql import read_queries
 from dragoman.stores.sqlite.inspection import read_record
 from dragoman.stores.sqlite.schema import expected_schema, latest_version, stored_version
-from dragoman.stores.sqlite.states import STATES
+from dragoman.stores.states import STATES
 
 __all__ = ("RULES", "check_database")
 

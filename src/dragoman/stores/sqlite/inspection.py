@@ -15,7 +15,7 @@ from dragoman.stores.records import Segment, Snapshot, TaskRecord
 from dragoman.stores.sql import read_queries
 from dragoman.stores.sqlite.connection import connect_reader
 from dragoman.stores.sqlite.schema import check_ours
-from dragoman.stores.sqlite.states import STATES
+from dragoman.stores.states import STATES
 
 __all__ = ("looking_at", "read_record")
 

@@ -91,8 +91,8 @@ FROM given
 WHERE tasks.id = given.id;
 
 -- name: delete_inbox
--- Drop what a task has taken up.
-DELETE FROM inbox WHERE task_id = ? AND n <= ?;
+-- Drop what a task has taken up: one item, or all if the number given is the third.
+DELETE FROM inbox WHERE task_id = ?1 AND (n = ?2 OR ?2 = ?3);
 
 -- name: next_inbox_number
 -- Give out the next number; never one that was given before.

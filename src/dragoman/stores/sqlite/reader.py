@@ -20,7 +20,7 @@ from dragoman.stores.base import (
 )
 from dragoman.stores.segments import entries_until, number_events
 from dragoman.stores.sql import read_queries
-from dragoman.stores.sqlite.states import NUMBERS, STATES, TERMINAL_NUMBERS
+from dragoman.stores.states import NUMBERS, STATES, TERMINAL_NUMBERS
 
 if TYPE_CHECKING:
     import sqlite3

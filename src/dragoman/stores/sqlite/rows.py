@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
-from dragoman.stores.sqlite.states import NUMBERS
+from dragoman.stores.states import NUMBERS
 
 if TYPE_CHECKING:
     from dragoman.model.documents import TaskDocument
@@ -38,7 +38,7 @@ class Rows:
         segments, journal: rows of these tables.
         plans: when tasks are to be woken, and how often they were run again.
         sends: records that still need a number.
-        inbox_taken: up to which number the inbox of a task is taken up.
+        inbox_taken: (task, number) of what is taken up from inboxes.
     """
 
     def __init__(self) -> None:
@@ -53,7 +53,7 @@ class Rows:
         self.journal: list[object] = []
         self.plans: list[object] = []
         self.sends: list[SendRecord] = []
-        self.inbox_taken: dict[str, int] = {}
+        self.inbox_taken: list[tuple[str, int]] = []
         self._folds: dict[str, _Fold] = {}
         self._plans: dict[str, tuple[int | None, int | None]] = {}
         self._counts: Counter[tuple[str, str, int | None]] = Counter()
@@ -73,7 +73,7 @@ class Rows:
         if write.wake_at_ms is not None or write.attempts is not None:
             self._plan(task_id, write.wake_at_ms, write.attempts)
         if write.inbox_taken:
-            self.inbox_taken[task_id] = max(self.inbox_taken.get(task_id, 0), write.inbox_taken)
+            self.inbox_taken += ((task_id, n) for n in write.inbox_taken)
 
     def _plan(self, task_id: str, wake_at_ms: int | None, attempts: int | None) -> None:
         """Keep the last plan of a task: a statement would take any of several."""

@@ -11,7 +11,7 @@ import sqlite3
 from typing import TYPE_CHECKING, Final
 
 from dragoman.errors import ConflictError, StoreError, StoreUnavailableError
-from dragoman.stores.base import SendRecord, TaskWrite
+from dragoman.stores.base import WHOLE_INBOX, SendRecord, TaskWrite
 from dragoman.stores.sql import ManyRows, read_queries
 from dragoman.stores.sqlite.connection import connect_writer
 from dragoman.stores.sqlite.rows import RefusedError, Rows
@@ -261,8 +261,8 @@ class BatchWriter:
         self._run(_UPDATE_PLANS, rows.plans)
         if rows.sends:
             self._store_sends(rows.sends)
-        for taken in rows.inbox_taken.items():
-            self._cursor.execute(_QUERIES["delete_inbox"], taken)
+        for taken in rows.inbox_taken:
+            self._cursor.execute(_QUERIES["delete_inbox"], (*taken, WHOLE_INBOX))
 
     def _run(self, statement: ManyRows, values: list[object]) -> None:
         if values:

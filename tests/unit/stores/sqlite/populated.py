@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import closing
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from dragoman import Agent, Context
+from dragoman.stores.base import TaskStore
 from dragoman.stores.sqlite.store import SQLiteTaskStore
 from tests.durability.hosting import Hosted, hosting
 from tests.durability.waiting import until
 from tests.wire import message
 
-__all__ = ("EXPECTED_TASKS", "change", "populate", "task_of", "value")
+__all__ = ("EXPECTED_TASKS", "change", "leave_tasks", "populate", "task_of", "value")
 
 EXPECTED_TASKS = 5
 
@@ -58,8 +59,13 @@ async def sleep(text: str, ctx: Context) -> str:
     return text
 
 
-async def _leave_tasks(path: Path) -> None:
-    async with hosting(agent, SQLiteTaskStore(path)) as hosted:
+async def leave_tasks(store: TaskStore, wake_at_ms: Callable[[str], object]) -> None:
+    """Serve an agent on a store for a while, and stop in the middle of it.
+
+    Args:
+        wake_at_ms: tells when a task is to be woken, past the store.
+    """
+    async with hosting(agent, store) as hosted:
         for skill in ("count", "ask"):
             await _send(hosted, skill)
         held = await _send(hosted, "hold", is_urgent=True)
@@ -77,7 +83,7 @@ async def _leave_tasks(path: Path) -> None:
                 "params": {"id": "mine", "message": named},
             },
         )
-        await until(lambda: bool(value(path, _WAKE_AT, asleep)))
+        await until(lambda: bool(wake_at_ms(asleep)))
 
 
 async def _send(
@@ -97,7 +103,8 @@ async def _send(
 def _content() -> bytes:
     with TemporaryDirectory() as folder:
         path = Path(folder, "tasks.db")
-        asyncio.run(_leave_tasks(path))
+        store = SQLiteTaskStore(path)
+        asyncio.run(leave_tasks(store, lambda task_id: value(path, _WAKE_AT, task_id)))
         return path.read_bytes()
 
 

@@ -1,0 +1,1 @@
+"""How replicas tell each other that something happened: hints, of which any may be lost."""

@@ -1,0 +1,217 @@
+"""NatsBus: hints over NATS. Each task has a subject, and a replica asks for those it follows.
+
+So a hint reaches only the replicas where somebody follows the task, and NATS drops it if there are
+none. What nobody follows costs one small message to the server; what a replica hears grows with
+what it follows and not with what the others do.
+
+nats-py's own reconnecting is not used: it gives up for good on several errors that pass, such as a
+server at its limit of connections. RemoteBus makes the next connection.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import re
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
+from typing import Final
+from urllib.parse import quote, unquote, urlsplit
+
+import nats.errors
+from nats.aio.subscription import Subscription
+
+from dragoman.bus.base import Hint, InboxFilled, TaskMoved, WorkReleased
+from dragoman.bus.nats_address import NatsAddress, parse_nats_address
+from dragoman.bus.nats_client import HintClient
+from dragoman.bus.outgoing import Hints
+from dragoman.bus.remote import ANSWER_SECONDS, RemoteBus
+
+__all__ = ("NatsBus",)
+
+CONNECT_SECONDS: Final = 2.0
+"""How long one server of a cluster may take to answer before the next is tried."""
+
+_PLAIN: Final = re.compile(r"[A-Za-z0-9_-]+")
+"""Ids that are a token of a subject as they are, which those of our own making all are."""
+
+_logger = logging.getLogger(__name__)
+
+
+class NatsBus(RemoteBus):
+    """A bus on a NATS server or cluster.
+
+    Args:
+        url: see ``parse_nats_address``; raises UsageError as that does.
+    """
+
+    def __init__(self, url: str) -> None:
+        self._address = parse_nats_address(url)
+        # Servers of the cluster that its servers have told of: these may be gone when one of those
+        # is still there.
+        self._told: tuple[str, ...] = ()
+        super().__init__("bus on NATS", self._line)
+
+    async def _line(
+        self, replica_id: str, hear: Callable[[Hint], None], lost: Callable[[], None]
+    ) -> _NatsLine:
+        servers = list(self._address.servers)
+        # Replicas spread over the cluster.
+        random.shuffle(servers)
+        failures: list[str] = []
+        for server in (*servers, *(told for told in self._told if told not in servers)):
+            line = _NatsLine(self._address, replica_id, hear)
+            try:
+                await line.connect(server, lost)
+            except (OSError, ValueError) as error:
+                failures.append(f"{urlsplit(server).netloc}: {error or type(error).__name__}")
+                continue
+            self._told = line.told or self._told
+            return line
+        raise ConnectionError("; ".join(failures))
+
+
+class _NatsLine:
+    """One connection, to one server.
+
+    Subjects, with the prefix of the deployment:
+
+    - ``dragoman.<prefix>.task.<id>``: TaskMoved, the content is the number;
+    - ``dragoman.<prefix>.replica.<id>``: InboxFilled for one replica, the content is the task;
+    - ``dragoman.<prefix>.replicas``: the same for all, or WorkReleased when it is empty.
+    """
+
+    def __init__(self, address: NatsAddress, replica_id: str, hear: Callable[[Hint], None]) -> None:
+        self._address = address
+        self._replica_id = replica_id
+        self._hear = hear
+        root = f"dragoman.{address.prefix}"
+        self._task = f"{root}.task."
+        self._replica = f"{root}.replica."
+        self._own = self._replica + _token(replica_id)
+        self._all = f"{root}.replicas"
+        self._followed: dict[str, Subscription] = {}
+
+    async def connect(self, server: str, lost: Callable[[], None]) -> None:
+        """Connect, and hear what is meant for the replica. Raises OSError or ValueError."""
+        address = self._address
+        jwt, nkey = address.read_identity() or ("", None)
+        self._client = HintClient(self._take, nkey=None if jwt else nkey, is_tls=address.is_tls)
+        is_up = False
+
+        async def closed() -> None:
+            if is_up:
+                lost()
+
+        try:
+            with _as_os_errors():
+                async with asyncio.timeout(CONNECT_SECONDS):
+                    await self._client.connect(
+                        [server],
+                        name="dragoman",
+                        allow_reconnect=False,
+                        # Not none at all, which would mean without end.
+                        max_reconnect_attempts=1,
+                        reconnect_time_wait=0,
+                        error_cb=_note_error,
+                        closed_cb=closed,
+                        no_echo=True,
+                        tls=address.tls_context(),
+                        user=address.user or None,
+                        password=address.password or None,
+                        token=address.token or None,
+                        signature_cb=nkey.sign if nkey else None,
+                        user_jwt_cb=(lambda: bytearray(jwt.encode())) if jwt else None,
+                    )
+                    await self._subscribe(self._own)
+                    await self._subscribe(self._all)
+                    # Only now is it known that the server has taken both.
+                    await self.probe()
+        except BaseException:
+            await self.close()
+            raise
+        is_up = True
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        """The servers of the cluster that this one knows of."""
+        if self._address.is_tls:
+            # They come as numbers, for which no certificate speaks.
+            return ()
+        return tuple(server.geturl() for server in self._client.discovered_servers)
+
+    async def follow(self, task_id: str) -> None:
+        """Subscribe to a task, unless that is done."""
+        if task_id not in self._followed:
+            with _as_os_errors():
+                self._followed[task_id] = await self._subscribe(self._task + _token(task_id))
+
+    async def unfollow(self, task_id: str) -> None:
+        """Unsubscribe."""
+        subscription = self._followed.pop(task_id, None)
+        if subscription is not None:
+            with _as_os_errors():
+                await subscription.unsubscribe()
+
+    async def send(self, hints: Hints) -> None:
+        """Publish each hint to those whom it concerns."""
+        if not self._client.is_connected:
+            raise ConnectionError("closed by the server")
+        publish = self._client.publish
+        with _as_os_errors():
+            for task_id, seq in hints.moved.items():
+                await publish(self._task + _token(task_id), b"%d" % seq)
+            for hint in hints.filled:
+                to = self._replica + _token(hint.holder) if hint.holder else self._all
+                await publish(to, hint.task_id.encode())
+            if hints.is_released:
+                await publish(self._all)
+
+    async def probe(self) -> None:
+        """Have the server answer a ping."""
+        with _as_os_errors():
+            await self._client.flush(timeout=round(ANSWER_SECONDS))
+
+    async def close(self) -> None:
+        """Close, as far as there is anything to close."""
+        with suppress(OSError, nats.errors.Error):
+            async with asyncio.timeout(1):
+                await self._client.close()
+
+    async def _subscribe(self, subject: str) -> Subscription:
+        # No callback: HintClient has one for all.
+        return await self._client.subscribe(subject)  # type: ignore[no-untyped-call] - a part of its types is missing
+
+    def _take(self, subject: str, content: bytes) -> None:
+        if subject.startswith(self._task):
+            if content.isdigit():
+                self._hear(TaskMoved(unquote(subject[len(self._task) :]), int(content)))
+        elif not content:
+            self._hear(WorkReleased())
+        else:
+            holder = self._replica_id if subject == self._own else ""
+            self._hear(InboxFilled(content.decode(errors="replace"), holder))
+
+
+async def _note_error(error: Exception) -> None:
+    """Log what the server complains about while the connection stays: mostly permissions."""
+    if "permissions" in str(error).lower():
+        _logger.warning("bus on NATS: %s", error)
+
+
+@contextmanager
+def _as_os_errors() -> Generator[None]:
+    """Turn what nats-py raises into what a Line may."""
+    try:
+        yield
+    except nats.errors.Error as error:
+        raise ConnectionError(str(error).removeprefix("nats: ")) from error
+
+
+def _token(text: str) -> str:
+    """Return an id as one token of a subject."""
+    if _PLAIN.fullmatch(text):
+        return text
+    # What quote leaves alone although it parts tokens.
+    return quote(text, safe="").replace(".", "%2E")

@@ -1,0 +1,91 @@
+"""Cluster: what a server has besides when it is one of several on a shared store."""
+
+from __future__ import annotations
+
+import asyncio
+
+from dragoman.bus.base import Bus, ReplicaHint, WorkReleased
+from dragoman.clock import Clock
+from dragoman.errors import StoreError
+from dragoman.server.config import Settings
+from dragoman.server.elsewhere import Elsewhere
+from dragoman.server.hub import Hub
+from dragoman.server.nursery import Nursery
+from dragoman.server.replica import Replica
+from dragoman.server.resumption import Resumption
+from dragoman.server.runner import Runner
+from dragoman.server.sweep import Sweep
+from dragoman.stores.base import SharedTaskStore
+
+__all__ = ("Cluster",)
+
+
+class Cluster:
+    """The replica, its bus, and its sweep; from ``join`` to ``leave``."""
+
+    def __init__(
+        self,
+        store: SharedTaskStore,
+        bus: Bus,
+        *,
+        clock: Clock,
+        hub: Hub,
+        nursery: Nursery,
+        settings: Settings,
+    ) -> None:
+        self._store = store
+        self._bus = bus
+        self._clock = clock
+        self._nursery = nursery
+        self._settings = settings
+        self._alarm = asyncio.Event()
+        self._sweep: Sweep | None = None
+        self.replica = Replica(store, clock, lease_seconds=settings.lease_seconds)
+        self.elsewhere = Elsewhere(
+            store=store,
+            replica=self.replica,
+            bus=bus,
+            hub=hub,
+            nursery=nursery,
+            alarm=self._alarm,
+        )
+
+    async def join(self) -> None:
+        """Begin the lease, and hear hints. Nothing is written before this."""
+        await self.replica.join()
+        self._nursery.spawn(self.replica.keep(self._check_held), name="lease")
+        await self._bus.open(self.replica.id, on_hint=self._hear, on_reconnect=self._alarm.set)
+
+    def begin(self, runner: Runner, resumption: Resumption) -> None:
+        """Sweep from now on, and at once: there may be work that nobody does."""
+        self._sweep = Sweep(
+            runner=runner,
+            resumption=resumption,
+            elsewhere=self.elsewhere,
+            clock=self._clock,
+            nursery=self._nursery,
+            alarm=self._alarm,
+            seconds=self._settings.sweep_seconds,
+        )
+        self._alarm.set()
+        self._nursery.spawn(self._sweep.run(), name="sweep")
+
+    async def leave(self) -> None:
+        """Give up the lease, and tell the others that there is work to take."""
+        try:
+            await self.replica.leave()
+        except StoreError:
+            return  # Then it runs out by itself.
+        self._bus.publish(WorkReleased())
+
+    async def close(self) -> None:
+        """Hear nothing any more."""
+        await self._bus.close()
+
+    async def _check_held(self) -> None:
+        if self._sweep is not None:
+            await self._sweep.check_held()
+
+    def _hear(self, hint: ReplicaHint) -> None:
+        if self._sweep is not None:
+            self._sweep.hear(hint)

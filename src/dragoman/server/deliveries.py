@@ -1,0 +1,209 @@
+"""Deliveries: how further messages get to a task that is live here.
+
+One that answers a question goes straight to the turn that asked. Any other waits in the inbox,
+which is in the store: put there from here, or by another replica.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from typing import Final
+
+from msgspec import Struct
+
+from dragoman.engine.commands import Deliver, GoOn, Withdraw
+from dragoman.engine.effects import Enqueue
+from dragoman.errors import (
+    SentBeforeError,
+    StoreError,
+    StoreUnavailableError,
+    TaskNotCancelableError,
+    UnavailableError,
+)
+from dragoman.model.tasks import TaskState
+from dragoman.server.errands import Answer, Errand, QueuedErrand, decode_errand, encode
+from dragoman.server.live import LiveTask
+from dragoman.server.nursery import Nursery
+from dragoman.server.seen import Seen
+from dragoman.server.turn import ASK, question_name
+from dragoman.stores.base import (
+    CANCEL_ITEM,
+    InboxItem,
+    SendRecord,
+    SharedTaskStore,
+    StoredTask,
+    TaskStore,
+)
+
+__all__ = ("NO_STORE", "Deliveries", "Delivery", "queue_of")
+
+NO_STORE: Final = "The store is not available; try again later"
+
+
+class Delivery(Struct, frozen=True):
+    """A message handed to a live task; ``settled`` is done when its turn has ended or paused."""
+
+    settled: asyncio.Future[None]
+    stored: Coroutine[object, object, object]
+    """Await it before the message is acknowledged; raises when it could not be stored."""
+
+
+class Deliveries:
+    """Hands messages to live tasks.
+
+    Args:
+        run_again: runs the turn of a task that has none.
+        cancel: cancels a task.
+    """
+
+    def __init__(
+        self,
+        store: TaskStore,
+        nursery: Nursery,
+        *,
+        run_again: Callable[[LiveTask], None],
+        cancel: Callable[[LiveTask], None],
+    ) -> None:
+        self._store = store
+        self._nursery = nursery
+        self._run_again = run_again
+        self._cancel = cancel
+
+    def deliver(self, live: LiveTask, errand: Errand, send: SendRecord | None) -> Delivery:
+        """Hand a further message to a task. It is acknowledged once ``stored`` has been awaited."""
+        if self._is_to_wait(live, errand):
+            item = QueuedErrand(errand)
+            live.inbox.append(item)
+            # R-3.2.2-1: a pause of the turn before its own ends the wait as well.
+            settled = live.settled()
+            item.waiters.append(settled)
+            # In a task of ours: whatever becomes of the request, the message is stored or not.
+            storing = self._nursery.spawn(self._store_item(live, item, send), name=live.task_id)
+            return Delivery(settled, _stored(storing, item))
+        if send is not None:
+            live.answers_send(send)
+        settled = live.settled()
+        self._go_on(live, errand)
+        return Delivery(settled, live.durable())
+
+    async def take_in(self, live: LiveTask) -> bool:
+        """Take up what others have put into the inbox of a task; False if it cannot be read now."""
+        store, seen = self._store, live.seen
+        if seen is None or not isinstance(store, SharedTaskStore):
+            return True
+        try:
+            items = await store.read_inbox(live.task_id)
+        except StoreError:
+            return False
+        # Some may be our own, of which it is not known yet which number they got.
+        if on_their_way := [item.stored for item in live.inbox if not item.stored.done()]:
+            await asyncio.wait(on_their_way)
+        if live.is_stopping or live.failure is not None or live.standing.has_ended:
+            return True
+        # Messages first: what is known when a task ends goes into its history.
+        for item in sorted(items, key=lambda item: item.body == CANCEL_ITEM):
+            if item.n not in seen:
+                seen.add(item.n)
+                self.take(live, item)
+        return True
+
+    def take(self, live: LiveTask, item: InboxItem) -> None:
+        """Hand to a task what is in its inbox already."""
+        if item.body == CANCEL_ITEM:
+            live.take_up(item.n)
+            with suppress(TaskNotCancelableError):
+                self._cancel(live)
+            return
+        errand = decode_errand(item.body)
+        if self._is_to_wait(live, errand):
+            live.inbox.append(_queued(item.n, errand))
+        else:
+            live.take_up(item.n)
+            self._go_on(live, errand)
+
+    def take_again(self, live: LiveTask, stored: StoredTask) -> None:
+        """Hand to a task what was in its inbox when a write was lost that had taken it up."""
+        live.seen = Seen(stored.inbox_n)
+        known = {item.stored.result() for item in live.inbox if item.is_stored}
+        for item in stored.inbox:
+            if item.n not in known and not live.standing.has_ended:
+                self.take(live, item)
+
+    def _is_to_wait(self, live: LiveTask, errand: Errand) -> bool:
+        """Let the task decide about a message: it has to wait, or it is the answer."""
+        is_auth = live.standing.state is TaskState.AUTH_REQUIRED
+        question = question_name(is_auth=is_auth)
+        if live.pause is not None and live.pause.cancelled() and live.is_questioned:
+            # The author's code has just stopped waiting: this is no answer any more.
+            live.note(ASK, question, encode(Answer()))
+            live.execute(GoOn())
+        effects = live.execute(Deliver(errand.message))
+        if isinstance(effects[0], Enqueue):
+            return True
+        live.note(ASK, question, encode(Answer(errand=errand)))
+        return False
+
+    def _go_on(self, live: LiveTask, errand: Errand) -> None:
+        if live.pause is not None and not live.pause.done():
+            live.pause.set_result(errand)
+        elif live.turn is None:
+            self._run_again(live)
+
+    async def _store_item(
+        self, live: LiveTask, item: QueuedErrand, send: SendRecord | None
+    ) -> None:
+        """Store a message of the inbox, and tell by ``item.stored`` what became of it."""
+        body = encode(item.errand)
+        try:
+            n = await self._store.put_inbox(live.task_id, body, send)
+        except (StoreError, asyncio.CancelledError) as error:
+            if item in live.inbox:
+                live.inbox.remove(item)
+                if live.failure is None:
+                    live.execute(Withdraw())
+            is_known = isinstance(error, SentBeforeError)
+            item.stored.set_exception(error if is_known else StoreUnavailableError(str(error)))
+            item.stored.exception()  # Perhaps nobody looks at it; that is no fault.
+            return
+        if live.seen is not None:
+            live.seen.add(n)
+        item.stored.set_result(n)
+
+
+def queue_of(stored: StoredTask) -> tuple[list[QueuedErrand], list[InboxItem]]:
+    """Return what waits in the inbox of a task, and what is to be handed to it once it lives.
+
+    The latter are an answer that its last holder did not get to see, and, in the end, words to
+    cancel it. A second answer waits: it was meant for the same question.
+    """
+    queue: list[QueuedErrand] = []
+    answers: list[InboxItem] = []
+    cancels: list[InboxItem] = []
+    for item in stored.inbox:
+        if item.body == CANCEL_ITEM:
+            cancels.append(item)
+            continue
+        errand = decode_errand(item.body)
+        if errand.is_answer and stored.state.is_interrupted and not answers:
+            answers.append(item)
+        else:
+            queue.append(_queued(item.n, errand))
+    return queue, [*answers, *cancels]
+
+
+def _queued(n: int, errand: Errand) -> QueuedErrand:
+    item = QueuedErrand(errand)
+    item.stored.set_result(n)
+    return item
+
+
+async def _stored(storing: asyncio.Task[None], item: QueuedErrand) -> None:
+    """Wait until a message of the inbox is durable; raises UnavailableError if it is not to be."""
+    await asyncio.shield(storing)
+    error = item.stored.exception()
+    if isinstance(error, SentBeforeError):
+        raise error
+    if error is not None:
+        raise UnavailableError(NO_STORE)

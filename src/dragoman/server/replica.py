@@ -1,0 +1,99 @@
+"""Replica: this process as one of several on a shared store, and the lease it works under.
+
+A replica whose lease has run out counts as dead: others take over what it held. It may not know,
+because it was the one that stood still (a machine put to sleep, a swap storm). Its writes are
+refused then, by the epoch of each task. What it has in memory may be out of date, so it is not to
+be shown to anybody before the store was asked; ``is_sure`` tells whether that is necessary.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from dragoman.clock import Clock
+from dragoman.errors import StoreError, StoreUnavailableError
+from dragoman.stores.base import SharedTaskStore
+
+__all__ = ("Replica",)
+
+_logger = logging.getLogger(__name__)
+
+_BEATS_PER_LEASE: Final = 3
+"""Two beats in a row may be lost, or late, before anybody takes notice."""
+
+
+class Replica:
+    """An identity, new at every start, and a lease that is renewed for as long as it works."""
+
+    def __init__(self, store: SharedTaskStore, clock: Clock, *, lease_seconds: float) -> None:
+        self.id: Final = clock.new_id()
+        self._store = store
+        self._clock = clock
+        self._lease_seconds = lease_seconds
+        self._renewed_ms = 0
+        self._late_ms = -math.inf
+        self._has_left = False
+
+    @property
+    def is_sure(self) -> bool:
+        """Tell whether nobody can have taken anything from this replica.
+
+        Counted from before the lease was last renewed, so this ends before the lease does.
+        """
+        return self._clock.now_ms() - self._renewed_ms < self._lease_seconds * 1000
+
+    @property
+    def may_judge(self) -> bool:
+        """Tell whether this replica can know which others are dead.
+
+        Not for the time of a lease after its own had run out: most likely the store was out of
+        reach, for all of them, and the others just have not been heard of yet.
+        """
+        return self._clock.now_ms() - self._late_ms >= self._lease_seconds * 1000
+
+    async def join(self) -> None:
+        """Begin the lease, as soon as the store is there."""
+        while True:
+            self._renewed_ms = self._clock.now_ms()
+            try:
+                await self._store.join(self.id, lease_seconds=self._lease_seconds)
+            except StoreUnavailableError as error:
+                _logger.warning("no lease yet: %s", error)
+                await self._clock.sleep(self._lease_seconds / _BEATS_PER_LEASE)
+            else:
+                _logger.info("this is replica %s", self.id)
+                return
+
+    async def leave(self) -> None:
+        """End the lease: what is still held is for others to take over at once."""
+        self._has_left = True
+        await self._store.leave()
+
+    async def keep(self, was_late: Callable[[], Awaitable[None]]) -> None:
+        """Renew the lease until it is given up.
+
+        Args:
+            was_late: called when it had run out meanwhile.
+        """
+        while True:
+            await self._clock.sleep(self._lease_seconds / _BEATS_PER_LEASE)
+            if self._has_left:
+                return
+            began_ms = self._clock.now_ms()
+            try:
+                was_in_time = await self._store.beat()
+            except StoreError as error:
+                _logger.warning("the lease could not be renewed: %s", error)
+                continue
+            self._renewed_ms = began_ms
+            if was_in_time:
+                continue
+            self._late_ms = self._clock.now_ms()
+            _logger.warning("the lease had run out; others may have taken over tasks")
+            try:
+                await was_late()
+            except StoreError as error:
+                _logger.warning("what is lost will be told by the first write: %s", error)

@@ -1,0 +1,118 @@
+"""Sweep: what one replica looks after now and then, so that no lost hint and no dead replica hurts.
+
+One question each, whatever the number of tasks: which of those that are followed here have moved,
+which inboxes have something in them, and which work lies about because its replica is dead. It
+comes every few seconds, and at once when there is reason to.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from dragoman.bus.base import InboxFilled, ReplicaHint
+from dragoman.clock import Clock
+from dragoman.errors import A2AError, StoreError
+from dragoman.server.elsewhere import Elsewhere
+from dragoman.server.nursery import Nursery
+from dragoman.server.resumption import Resumption
+from dragoman.server.runner import Runner
+from dragoman.stores.base import CANCEL_ITEM, Scope
+
+__all__ = ("Sweep",)
+
+_logger = logging.getLogger(__name__)
+
+
+class Sweep:
+    """Repairs what hints have missed, and takes over what the dead have left."""
+
+    def __init__(
+        self,
+        *,
+        runner: Runner,
+        resumption: Resumption,
+        elsewhere: Elsewhere,
+        clock: Clock,
+        nursery: Nursery,
+        alarm: asyncio.Event,
+        seconds: float,
+    ) -> None:
+        self._runner = runner
+        self._resumption = resumption
+        self._elsewhere = elsewhere
+        self._clock = clock
+        self._nursery = nursery
+        self._alarm = alarm
+        self._seconds = seconds
+
+    def hear(self, hint: ReplicaHint) -> None:
+        """Act on a hint that is meant for this replica."""
+        if isinstance(hint, InboxFilled):
+            live = self._runner.held(hint.task_id)
+            if live is not None:
+                self._nursery.spawn(self._runner.take_in(live), name=f"inbox of {hint.task_id}")
+                return
+        self._alarm.set()
+
+    async def run(self) -> None:
+        """Sweep for ever."""
+        while True:
+            await self._pause()
+            try:
+                await self.sweep()
+            except StoreError as error:
+                _logger.debug("no sweep while the store is gone: %s", error)
+            except Exception:
+                _logger.exception("a sweep failed")
+
+    async def sweep(self) -> None:
+        """Look after everything once."""
+        known = self._elsewhere.known()
+        if known:
+            self._elsewhere.look_at(await self._elsewhere.store.moved(known))
+        for scope, task_id in await self._elsewhere.store.filled():
+            live = self._runner.held(task_id)
+            if live is not None:
+                await self._runner.take_in(live)
+            else:
+                await self._adopt(scope, task_id)
+        if self._elsewhere.replica.may_judge:
+            await self._resumption.resume_all("a replica that is gone")
+
+    async def check_held(self) -> None:
+        """Let go of tasks that others have taken over, after the lease had run out."""
+        held = {live.task_id: live for live in self._runner.tasks() if live.is_stored}
+        epochs = {task_id: live.epoch for task_id, live in held.items()}
+        lost = await self._elsewhere.store.lost(epochs)
+        for task_id in lost:
+            self._runner.let_go(held[task_id])
+        if lost:
+            _logger.warning("tasks that others have taken over: %d of %d", len(lost), len(held))
+        self._alarm.set()
+
+    async def _adopt(self, scope: Scope, task_id: str) -> None:
+        """Take up a task that waits and that nobody holds, if there is word for it.
+
+        One that is at work is resumed with the rest of the dead's; one that sleeps has time.
+        """
+        stored = await self._elsewhere.store.load(scope, task_id)
+        if stored is None or stored.is_elsewhere or stored.state.is_terminal:
+            return
+        if not stored.state.is_interrupted and all(i.body != CANCEL_ITEM for i in stored.inbox):
+            return
+        try:
+            await self._runner.adopt(stored)
+        except A2AError as error:
+            _logger.debug("task %s is left to another replica: %s", task_id, error.message)
+
+    async def _pause(self) -> None:
+        """Wait for the next time, or for an alarm."""
+        alarm = asyncio.ensure_future(self._alarm.wait())
+        timer = asyncio.ensure_future(self._clock.sleep(self._seconds))
+        try:
+            await asyncio.wait((alarm, timer), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            alarm.cancel()
+            timer.cancel()
+        self._alarm.clear()

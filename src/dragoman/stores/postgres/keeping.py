@@ -1,0 +1,73 @@
+"""PostgresKeeper: looks after a store in PostgreSQL. Servers may go on with it meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from dragoman.stores.checking import Finding
+from dragoman.stores.postgres.checking import check_database
+from dragoman.stores.postgres.connection import SCHEMA, Database
+from dragoman.stores.postgres.inspection import connected, looking_at, read_records
+from dragoman.stores.postgres.schema import check_current, migrate
+from dragoman.stores.postgres.statements import QUERIES
+from dragoman.stores.records import TaskRecord
+
+__all__ = ("PostgresKeeper",)
+
+
+class PostgresKeeper:
+    """Looks after the store in one database. See ``Keeper``."""
+
+    def __init__(self, url: str) -> None:
+        self._database = Database(url)
+
+    @property
+    def name(self) -> str:
+        """The address, without a password."""
+        return self._database.name
+
+    def check(self, found: Callable[[Finding], None], progress: Callable[[int, int], None]) -> None:
+        """Look for all that is wrong."""
+
+        async def check() -> None:
+            async with looking_at(self._database) as connection:
+                async for finding in check_database(connection, self.name, progress):
+                    found(finding)
+
+        asyncio.run(check())
+
+    def read_record(self, task_id: str) -> TaskRecord | None:
+        """Return all that is stored of a task."""
+
+        async def read() -> TaskRecord | None:
+            async with looking_at(self._database) as connection:
+                await check_current(connection, self.name)
+                records = await read_records(connection, [task_id])
+                return records[0] if records else None
+
+        return asyncio.run(read())
+
+    def upgrade(self) -> tuple[int, int]:
+        """Bring the store up to date; in an empty database it is made."""
+
+        async def upgrade() -> tuple[int, int]:
+            async with connected(self._database) as connection:
+                return await migrate(connection, self.name)
+
+        return asyncio.run(upgrade())
+
+    def vacuum(self) -> tuple[int, int]:
+        """Have PostgreSQL reuse the room of what was removed, and learn anew what there is."""
+
+        async def vacuum() -> tuple[int, int]:
+            async with looking_at(self._database) as connection:
+                await check_current(connection, self.name)
+            async with connected(self._database) as connection:
+                before = await connection.fetchval(QUERIES["size"], SCHEMA)
+                for kind, table in await connection.fetch(QUERIES["select_schema"], SCHEMA):
+                    if kind == "table":
+                        await connection.execute(f'VACUUM (ANALYZE) "{table}"')
+                return before, await connection.fetchval(QUERIES["size"], SCHEMA)
+
+        return asyncio.run(vacuum())

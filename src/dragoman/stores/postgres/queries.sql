@@ -1,0 +1,506 @@
+-- Every statement the PostgreSQL store runs, but for the schema (migrations/) and the filters of a list.
+--
+-- A batch of writes is one statement, and so one transaction and one round trip. It is put together from the pieces
+-- below that it needs (statements.py): "with_x" becomes the common table expression x, and "verdict_x" a part of the
+-- query at the end, which either ends the transaction or returns nothing. Each piece counts its parameters from $1.
+-- All pieces see the database as it was before the statement, and what others return.
+--
+-- Rows come in the order of their keys, so that two replicas lock them in the same order.
+
+-- --- writing: the log -------------------------------------------------------------------------
+
+-- name: with_created
+-- Add tasks. Fails on an id that exists.
+INSERT INTO tasks (
+    id, tenant, owner, context_id, skill_id, origin_dialect, created_ms, state, status_at_ms,
+    epoch, seq, wake_at_ms, attempts, holder, snapshot_seq, head, artifacts, history
+)
+SELECT * FROM unnest(
+    $1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::bigint[], $8::smallint[],
+    $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[], $13::integer[], $14::text[], $15::bigint[],
+    $16::bytea[], $17::bytea[], $18::bytea[]
+);
+
+-- name: with_aliases
+-- Note what clients call new tasks. The newest task of a name has it.
+INSERT INTO aliases (tenant, owner, alias, task_id)
+SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[])
+ON CONFLICT (tenant, owner, alias) DO UPDATE SET task_id = excluded.task_id;
+
+-- name: with_updated
+-- Move tasks on; each at most once. NULL keeps what was there. The end comes with a snapshot, and lets go of the
+-- holder.
+UPDATE tasks SET
+    seq = given.seq,
+    state = coalesce(given.state, tasks.state),
+    status_at_ms = coalesce(given.status_at_ms, tasks.status_at_ms),
+    wake_at_ms = coalesce(given.wake_at_ms, tasks.wake_at_ms),
+    attempts = coalesce(given.attempts, tasks.attempts),
+    holder = CASE WHEN given.state IN (3, 4, 5, 7) THEN '' ELSE tasks.holder END,
+    snapshot_seq = coalesce(given.snapshot_seq, tasks.snapshot_seq),
+    head = coalesce(given.head, tasks.head),
+    artifacts = coalesce(given.artifacts, tasks.artifacts),
+    history = coalesce(given.history, tasks.history)
+FROM unnest(
+    $1::text[], $2::bigint[], $3::bigint[], $4::bigint[], $5::smallint[], $6::bigint[], $7::bigint[],
+    $8::integer[], $9::bigint[], $10::bigint[], $11::bytea[], $12::bytea[], $13::bytea[]
+) AS given (
+    id, epoch, expected_seq, seq, state, status_at_ms, wake_at_ms,
+    attempts, inbox_seen, snapshot_seq, head, artifacts, history
+)
+WHERE tasks.id = given.id AND tasks.epoch = given.epoch AND tasks.seq = given.expected_seq
+RETURNING tasks.id, tasks.tenant, tasks.owner, tasks.state, tasks.inbox_n > given.inbox_seen AS is_unread;
+
+-- name: verdict_updated
+-- A lease or an expected number is stale; or a task is to end that has messages its writer does not know of.
+SELECT refuse('DR001') WHERE (SELECT count(*) FROM updated) <> cardinality($1::text[])
+UNION ALL SELECT refuse('DR002') WHERE EXISTS (SELECT FROM updated WHERE is_unread);
+
+-- name: with_counted
+-- Count new tasks.
+INSERT INTO counters (tenant, owner, state, shard, n)
+SELECT given.tenant, given.owner, given.state, $5::smallint, given.n
+FROM unnest($1::text[], $2::text[], $3::smallint[], $4::bigint[]) AS given (tenant, owner, state, n)
+ORDER BY 1, 2, 3
+ON CONFLICT (tenant, owner, state, shard) DO UPDATE SET n = counters.n + excluded.n;
+
+-- name: with_recounted
+-- Count new tasks, and those that were moved on. What those were before is seen in the tables themselves: nobody
+-- else can have changed it meanwhile, or the expected number would not have been right.
+INSERT INTO counters (tenant, owner, state, shard, n)
+SELECT changes.tenant, changes.owner, changes.state, $5::smallint, sum(changes.n)
+FROM (
+    SELECT * FROM unnest($1::text[], $2::text[], $3::smallint[], $4::bigint[]) AS given (tenant, owner, state, n)
+    UNION ALL SELECT tenant, owner, state, 1 FROM updated
+    UNION ALL SELECT before.tenant, before.owner, before.state, -1 FROM updated JOIN tasks AS before USING (id)
+) AS changes
+GROUP BY 1, 2, 3 HAVING sum(changes.n) <> 0 ORDER BY 1, 2, 3
+ON CONFLICT (tenant, owner, state, shard) DO UPDATE SET n = counters.n + excluded.n;
+
+-- name: with_segments
+-- Add segments to logs. Fails on a number that is taken.
+INSERT INTO events (task_id, seq, count, body)
+SELECT * FROM unnest($1::text[], $2::bigint[], $3::integer[], $4::bytea[]);
+
+-- name: with_snapshots
+-- Keep the newest snapshot of tasks that are under way.
+INSERT INTO snapshots (task_id, seq, head, artifacts, history)
+SELECT * FROM unnest($1::text[], $2::bigint[], $3::bytea[], $4::bytea[], $5::bytea[])
+ON CONFLICT (task_id) DO UPDATE SET
+    seq = excluded.seq, head = excluded.head, artifacts = excluded.artifacts, history = excluded.history;
+
+-- name: with_ended
+-- Drop the snapshots of tasks that have ended.
+DELETE FROM snapshots WHERE task_id = ANY ($1::text[]);
+
+-- name: with_journal
+-- Record results of durable calls. Fails on a number that is taken.
+INSERT INTO journal (task_id, n, kind, name, result, seq)
+SELECT * FROM unnest($1::text[], $2::integer[], $3::text[], $4::text[], $5::bytea[], $6::bigint[]);
+
+-- name: with_taken
+-- Drop what tasks have taken up.
+DELETE FROM inbox USING unnest($1::text[], $2::bigint[]) AS given (task_id, n)
+WHERE inbox.task_id = given.task_id AND inbox.n = given.n;
+
+-- name: with_emptied
+-- Drop all that waits for tasks.
+DELETE FROM inbox WHERE task_id = ANY ($1::text[]);
+
+-- name: with_sending
+-- Records of sends.
+SELECT * FROM unnest(
+    $1::text[], $2::text[], $3::text[], $4::bytea[], $5::bigint[], $6::text[], $7::bytea[], $8::bigint[]
+) AS given (tenant, owner, message_id, digest, at_ms, task_id, reply, since_ms);
+
+-- name: with_sent
+-- Record what became of sends, unless the same was recorded before in the time that counts.
+INSERT INTO sends (tenant, owner, message_id, digest, at_ms, task_id, reply, since_ms)
+SELECT tenant, owner, message_id, digest, at_ms, task_id, reply, since_ms FROM sending ORDER BY 1, 2, 3
+ON CONFLICT (tenant, owner, message_id) DO UPDATE SET
+    digest = excluded.digest, at_ms = excluded.at_ms, task_id = excluded.task_id,
+    reply = excluded.reply, since_ms = excluded.since_ms
+WHERE excluded.since_ms = 0 OR sends.digest <> excluded.digest OR sends.at_ms < excluded.since_ms
+RETURNING 1;
+
+-- name: verdict_sent
+SELECT refuse('DR003') WHERE (SELECT count(*) FROM sent) <> (SELECT count(*) FROM sending);
+
+-- --- writing: inboxes and leases --------------------------------------------------------------
+
+-- name: with_posts
+-- What is to be put into inboxes: ordinal counts those of one task from 1. A post is for a task that somebody else
+-- holds; if it has ended, the send is not kept either.
+SELECT * FROM unnest($1::text[], $2::integer[], $3::bytea[], $4::boolean[])
+WITH ORDINALITY AS given (task_id, ordinal, body, is_post, place);
+
+-- name: with_numbered
+-- Give out the next numbers, without gaps; a task that has ended takes nothing.
+UPDATE tasks SET inbox_n = inbox_n + CASE WHEN state IN (3, 4, 5, 7) THEN 0 ELSE totals.n END
+FROM (SELECT task_id, count(*) AS n FROM posts GROUP BY task_id ORDER BY task_id) AS totals
+WHERE tasks.id = totals.task_id
+RETURNING tasks.id, tasks.seq, tasks.state, tasks.inbox_n - totals.n AS before,
+    tasks.state IN (3, 4, 5, 7) AS has_ended;
+
+-- name: with_kept
+INSERT INTO inbox (task_id, n, body)
+SELECT posts.task_id, numbered.before + posts.ordinal, posts.body
+FROM posts JOIN numbered ON numbered.id = posts.task_id
+WHERE NOT numbered.has_ended;
+
+-- name: with_sending_of_posts
+-- Records of the sends that the posts of the given places are; those of tasks that there are.
+SELECT given.* FROM unnest(
+    $1::text[], $2::text[], $3::text[], $4::bytea[], $5::bigint[], $6::text[], $7::bytea[], $8::bigint[],
+    $9::bigint[]
+) AS given (tenant, owner, message_id, digest, at_ms, task_id, reply, since_ms, place)
+JOIN posts USING (place) JOIN numbered ON numbered.id = posts.task_id
+WHERE NOT (numbered.has_ended AND posts.is_post);
+
+-- name: result_of_posts
+-- For each its number, and state and last event of its task; NULL for a task that there is not.
+SELECT array_agg(answer.value ORDER BY posts.place, answer.at)
+FROM posts LEFT JOIN numbered ON numbered.id = posts.task_id
+CROSS JOIN LATERAL (VALUES
+    (1, CASE WHEN numbered.has_ended THEN 0 ELSE numbered.before + posts.ordinal END),
+    (2, numbered.state),
+    (3, numbered.seq)
+) AS answer (at, value);
+
+-- name: with_leases
+-- Replace leases that are still the given ones; each task at most once. The new holder has it.
+UPDATE tasks SET epoch = tasks.epoch + 1, attempts = coalesce(given.attempts, tasks.attempts), holder = $4::text
+FROM unnest($1::text[], $2::bigint[], $3::integer[]) AS given (id, epoch, attempts)
+WHERE tasks.id = given.id AND tasks.epoch = given.epoch
+RETURNING tasks.id, tasks.epoch;
+
+-- name: result_of_leases
+-- For each its new lease; NULL for one that was not the given one.
+SELECT array_agg(leases.epoch ORDER BY given.place)
+FROM unnest($1::text[]) WITH ORDINALITY AS given (id, place) LEFT JOIN leases USING (id);
+
+-- name: with_released
+-- Hold tasks no longer whose lease is still the given one.
+UPDATE tasks SET holder = ''
+FROM unnest($1::text[], $2::bigint[]) AS given (id, epoch)
+WHERE tasks.id = given.id AND tasks.epoch = given.epoch;
+
+-- --- writing: batches -------------------------------------------------------------------------
+
+-- name: with_marked
+-- Count up the batches of this writer, if it is the one that is expected; the result is kept with it.
+UPDATE writers SET batch = batch + 1, result = ({result}), seen_at = now()
+WHERE id = $1::bigint AND connection = $2::bigint AND batch = $3::bigint
+RETURNING result;
+
+-- name: verdict_marked
+-- This writer has been replaced by a newer connection. Otherwise all is well, and there may be a result.
+SELECT refuse('DR004') WHERE NOT EXISTS (SELECT FROM marked)
+UNION ALL SELECT result FROM marked;
+
+-- name: keep_promise
+-- What is acknowledged is on the disk, whatever the database does for others.
+SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off';
+
+-- name: add_writer
+INSERT INTO writers DEFAULT VALUES RETURNING id;
+
+-- name: settle
+-- Begin a new connection of a writer: one that is still on its way on the old one will not be kept any more. Tell
+-- which batch was the last that was, and what it answered.
+UPDATE writers SET connection = connection + 1 WHERE id = $1 RETURNING connection, batch, result;
+
+-- name: remove_writer
+DELETE FROM writers WHERE id = $1;
+
+-- name: remove_old_writers
+-- Rows of writers that were killed. One that has had nothing to write for so long is told, and begins anew.
+DELETE FROM writers WHERE seen_at < now() - interval '7 days' AND id <> $1;
+
+-- --- replicas -----------------------------------------------------------------------------------
+
+-- name: beat
+-- Renew a lease; tell whether it had not run out.
+WITH before AS (SELECT lease_until > clock_timestamp() AS is_alive FROM replicas WHERE id = $1),
+renewed AS (
+    INSERT INTO replicas (id, lease_until) VALUES ($1, clock_timestamp() + $2::float * interval '1 second')
+    ON CONFLICT (id) DO UPDATE SET lease_until = excluded.lease_until
+)
+SELECT coalesce((SELECT is_alive FROM before), false);
+
+-- name: leave
+DELETE FROM replicas WHERE id = $1;
+
+-- name: forget_replicas
+-- Those that are dead since long. What they held is still for others: who is not there is dead as well.
+DELETE FROM replicas WHERE lease_until < clock_timestamp() - interval '1 day';
+
+-- --- removing -----------------------------------------------------------------------------------
+
+-- name: forget_sends
+-- Drop some of the records of sends that are old.
+WITH gone AS (
+    DELETE FROM sends WHERE (tenant, owner, message_id) IN (
+        SELECT tenant, owner, message_id FROM sends WHERE at_ms < $1 LIMIT $2 FOR UPDATE SKIP LOCKED
+    ) RETURNING 1
+)
+SELECT count(*) FROM gone;
+
+-- name: select_ended
+-- Tasks that ended before a time, those that ended first first, from a time on.
+SELECT id, status_at_ms, seq FROM tasks
+WHERE state IN (3, 4, 5, 7) AND status_at_ms >= $1 AND status_at_ms < $2
+ORDER BY status_at_ms LIMIT $3;
+
+-- name: delete_tasks
+-- Remove tasks that have ended, with all that belongs to them. Another replica may be at the same, in the same
+-- order: what it has removed is not counted here. Removals have a shard of their own, for which no writer waits.
+WITH gone AS (
+    DELETE FROM tasks USING unnest($1::text[]) AS given (id)
+    WHERE tasks.id = given.id AND state IN (3, 4, 5, 7)
+    RETURNING tasks.id, tenant, owner, state
+),
+logs AS (DELETE FROM events USING gone WHERE events.task_id = gone.id),
+leftovers AS (DELETE FROM snapshots USING gone WHERE snapshots.task_id = gone.id),
+results AS (DELETE FROM journal USING gone WHERE journal.task_id = gone.id),
+messages AS (DELETE FROM inbox USING gone WHERE inbox.task_id = gone.id),
+names AS (DELETE FROM aliases USING gone WHERE aliases.task_id = gone.id),
+records AS (
+    DELETE FROM sends USING gone
+    WHERE sends.task_id = gone.id AND sends.at_ms < $2
+),
+counted AS (
+    INSERT INTO counters (tenant, owner, state, shard, n)
+    SELECT tenant, owner, state, -1, -count(*) FROM gone GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
+    ON CONFLICT (tenant, owner, state, shard) DO UPDATE SET n = counters.n + excluded.n
+)
+SELECT count(*) FROM gone;
+
+-- --- reading ------------------------------------------------------------------------------------
+
+-- name: whole_tasks
+-- Tasks with what came after their snapshot and what waits for them, all as of one moment. {found} selects rows of
+-- tasks, {order} says how they are sorted, and {total} is a number that goes with them; $1 is this replica. There is
+-- always a row: one without an id says that nothing was found. A task that has ended with a snapshot is complete: its
+-- row says all.
+SELECT
+    whole.n, found.id, tenant, owner, context_id, skill_id, origin_dialect, created_ms, state, status_at_ms, epoch,
+    found.seq, wake_at_ms, attempts, snapshot_seq, found.head, found.artifacts, found.history, holder, inbox_n,
+    EXISTS (
+        SELECT FROM replicas
+        WHERE replicas.id = holder AND replicas.id <> $1 AND lease_until > clock_timestamp()
+    ) AS is_elsewhere,
+    snapshots.seq, snapshots.head, snapshots.artifacts, snapshots.history,
+    (
+        SELECT array_agg(events.body ORDER BY events.seq) FROM events
+        WHERE NOT is_complete AND events.task_id = found.id AND events.seq > coalesce(snapshots.seq, 0)
+    ) AS tail,
+    (
+        SELECT array_agg(inbox.n ORDER BY inbox.n) FROM inbox
+        WHERE NOT is_complete AND inbox.task_id = found.id
+    ) AS inbox_numbers,
+    (
+        SELECT array_agg(inbox.body ORDER BY inbox.n) FROM inbox
+        WHERE NOT is_complete AND inbox.task_id = found.id
+    ) AS inbox_bodies
+FROM (SELECT {total} AS n) AS whole
+LEFT JOIN (
+    SELECT *, state IN (3, 4, 5, 7) AND seq = snapshot_seq AS is_complete FROM ({found}) AS chosen
+) AS found ON true
+LEFT JOIN snapshots ON snapshots.task_id = found.id AND NOT is_complete
+ORDER BY {order};
+
+-- name: found_task
+SELECT * FROM tasks WHERE id = $2 AND tenant = $3 AND owner = $4;
+
+-- name: found_at_work
+-- Tasks that should be running and that no living replica holds. Who holds any is found by one step down the index
+-- tasks_at_work for each, however much they hold.
+WITH RECURSIVE holders AS (
+    (SELECT holder FROM tasks WHERE state IN (1, 2) AND wake_at_ms = 0 ORDER BY holder LIMIT 1)
+    UNION ALL
+    SELECT (
+        SELECT tasks.holder FROM tasks
+        WHERE state IN (1, 2) AND wake_at_ms = 0 AND tasks.holder > holders.holder ORDER BY tasks.holder LIMIT 1
+    ) FROM holders WHERE holders.holder IS NOT NULL
+),
+dead AS (
+    SELECT holder FROM holders
+    WHERE holder IS NOT NULL AND NOT EXISTS (
+        SELECT FROM replicas WHERE replicas.id = holders.holder AND lease_until > clock_timestamp()
+    )
+)
+SELECT theirs.*
+FROM dead CROSS JOIN LATERAL (
+    SELECT * FROM tasks
+    WHERE state IN (1, 2) AND wake_at_ms = 0 AND tasks.holder = dead.holder AND tasks.id > $2
+    ORDER BY tasks.id LIMIT $3
+) AS theirs
+ORDER BY theirs.id LIMIT $3;
+
+-- name: found_due
+SELECT * FROM tasks
+WHERE wake_at_ms > 0 AND wake_at_ms <= $2 AND NOT EXISTS (
+    SELECT FROM replicas
+    WHERE replicas.id = tasks.holder AND replicas.id <> $1 AND lease_until > clock_timestamp()
+)
+ORDER BY wake_at_ms, id LIMIT $3;
+
+-- name: found_waiting
+SELECT * FROM tasks
+WHERE state IN (6, 8) AND status_at_ms < $2 AND id > $3 AND NOT EXISTS (
+    SELECT FROM replicas
+    WHERE replicas.id = tasks.holder AND replicas.id <> $1 AND lease_until > clock_timestamp()
+)
+ORDER BY id LIMIT $4;
+
+-- name: found_page
+-- {filters} are those of the query, with the place to go on from; {limit} is the number of a parameter.
+SELECT * FROM tasks WHERE tenant = $2 AND owner = $3{filters}
+ORDER BY status_at_ms DESC, id DESC LIMIT {limit};
+
+-- name: total_of_page
+SELECT count(*) FROM tasks WHERE tenant = $2 AND owner = $3{filters};
+
+-- name: total_of_all
+SELECT coalesce(sum(counters.n), 0)::bigint FROM counters WHERE tenant = $2 AND owner = $3;
+
+-- name: total_in_state
+SELECT coalesce(sum(counters.n), 0)::bigint FROM counters WHERE tenant = $2 AND owner = $3{filters};
+
+-- name: select_segments_from
+-- The segment that holds the event of the given number, and some after it, as long as those before are small.
+SELECT seq, body FROM (
+    SELECT seq, body, sum(octet_length(body)) OVER (ORDER BY seq ROWS UNBOUNDED PRECEDING) - octet_length(body) AS before
+    FROM events
+    WHERE task_id = $1
+      AND seq >= coalesce((SELECT max(seq) FROM events WHERE task_id = $1 AND seq <= $2), 0)
+    ORDER BY seq LIMIT $3
+) AS segments
+WHERE before < $4 ORDER BY seq;
+
+-- name: select_segments_until
+-- All segments that begin at or before the event of the given number.
+SELECT seq, body FROM events WHERE task_id = $1 AND seq <= $2 ORDER BY seq;
+
+-- name: select_journal
+SELECT n, kind, name, result, seq FROM journal WHERE task_id = $1 ORDER BY n;
+
+-- name: select_inbox
+SELECT n, body FROM inbox WHERE task_id = $1 ORDER BY n;
+
+-- name: select_alias
+SELECT task_id FROM aliases WHERE tenant = $1 AND owner = $2 AND alias = $3;
+
+-- name: select_sends
+-- Records of the given keys, each with the place of its key.
+SELECT given.place, sends.digest, sends.at_ms, sends.task_id, sends.reply
+FROM unnest($1::text[], $2::text[], $3::text[]) WITH ORDINALITY AS given (tenant, owner, message_id, place)
+JOIN sends USING (tenant, owner, message_id);
+
+-- name: select_filled
+-- Unfinished tasks that something waits for, but for those that another living replica holds.
+SELECT tenant, owner, id FROM tasks
+WHERE id IN (SELECT task_id FROM inbox) AND state NOT IN (3, 4, 5, 7) AND NOT EXISTS (
+    SELECT FROM replicas
+    WHERE replicas.id = tasks.holder AND replicas.id <> $1 AND lease_until > clock_timestamp()
+)
+ORDER BY id;
+
+-- name: select_moved
+SELECT tasks.id FROM unnest($1::text[], $2::bigint[]) AS given (id, seq) JOIN tasks USING (id)
+WHERE tasks.seq > given.seq;
+
+-- name: select_lost
+SELECT given.id FROM unnest($1::text[], $2::bigint[]) AS given (id, epoch) LEFT JOIN tasks USING (id)
+WHERE tasks.epoch IS DISTINCT FROM given.epoch;
+
+-- --- schema -------------------------------------------------------------------------------------
+
+-- name: find_schema
+SELECT to_regnamespace($1) IS NOT NULL, to_regclass($1 || '.schema_version') IS NOT NULL;
+
+-- name: create_schema
+CREATE SCHEMA {schema};
+CREATE TABLE {schema}.schema_version (version integer NOT NULL, oldest integer NOT NULL);
+INSERT INTO {schema}.schema_version VALUES (0, 1);
+
+-- name: select_version
+SELECT max(version) FROM schema_version;
+
+-- name: select_oldest
+-- The oldest version of Dragoman, by its own latest version of the schema, that can work with this one.
+SELECT max(oldest) FROM schema_version;
+
+-- name: set_version
+UPDATE schema_version SET version = {version};
+
+-- --- looking from outside ---------------------------------------------------------------------
+
+-- name: records_tasks
+-- All of the rows of tasks, whoever owns them.
+SELECT
+    id, tenant, owner, context_id, skill_id, origin_dialect, created_ms, state, status_at_ms, epoch, seq,
+    inbox_n, wake_at_ms, attempts, snapshot_seq, head, artifacts, history
+FROM tasks WHERE id = ANY ($1::text[]) ORDER BY id;
+
+-- name: records_snapshots
+SELECT task_id, seq, head, artifacts, history FROM snapshots WHERE task_id = ANY ($1::text[]);
+
+-- name: records_segments
+SELECT task_id, seq, count, body FROM events WHERE task_id = ANY ($1::text[]) ORDER BY task_id, seq;
+
+-- name: records_journal
+SELECT task_id, n, kind, name, result, seq FROM journal WHERE task_id = ANY ($1::text[]) ORDER BY task_id, n;
+
+-- name: records_inbox
+SELECT task_id, n, body FROM inbox WHERE task_id = ANY ($1::text[]) ORDER BY task_id, n;
+
+-- name: select_ids
+SELECT id FROM tasks WHERE id > $1 ORDER BY id LIMIT $2;
+
+-- name: count_tasks
+SELECT count(*) FROM tasks;
+
+-- name: select_schema
+-- What there is, by kind and name.
+SELECT CASE relkind WHEN 'i' THEN 'index' ELSE 'table' END, relname::text
+FROM pg_class WHERE relnamespace = to_regnamespace($1) AND relkind IN ('r', 'i')
+UNION ALL SELECT 'function', proname::text FROM pg_proc WHERE pronamespace = to_regnamespace($1);
+
+-- name: strays
+-- What belongs to a task that there is not.
+SELECT DISTINCT task_id, 'events' FROM events WHERE NOT EXISTS (SELECT FROM tasks WHERE id = task_id)
+UNION ALL SELECT task_id, 'snapshots' FROM snapshots WHERE NOT EXISTS (SELECT FROM tasks WHERE id = task_id)
+UNION ALL SELECT DISTINCT task_id, 'journal' FROM journal WHERE NOT EXISTS (SELECT FROM tasks WHERE id = task_id)
+UNION ALL SELECT DISTINCT task_id, 'inbox' FROM inbox WHERE NOT EXISTS (SELECT FROM tasks WHERE id = task_id);
+
+-- name: stray_aliases
+-- Names of tasks that their owner does not have.
+SELECT alias, task_id FROM aliases
+WHERE NOT EXISTS (
+    SELECT FROM tasks
+    WHERE tasks.id = aliases.task_id AND tasks.tenant = aliases.tenant AND tasks.owner = aliases.owner
+);
+
+-- name: stray_sends
+-- Records of sends whose task their owner does not have. One that was answered without a task names none.
+SELECT message_id, task_id FROM sends
+WHERE task_id <> '' AND NOT EXISTS (
+    SELECT FROM tasks
+    WHERE tasks.id = sends.task_id AND tasks.tenant = sends.tenant AND tasks.owner = sends.owner
+);
+
+-- name: wrong_counters
+-- Owner and state, what is counted, and what there is; where the two differ.
+SELECT tenant, owner, state, sum(counted)::bigint, sum(found)::bigint
+FROM (
+    SELECT tenant, owner, state, n AS counted, 0 AS found FROM counters
+    UNION ALL SELECT tenant, owner, state, 0, count(*) FROM tasks GROUP BY tenant, owner, state
+) AS both_sides
+GROUP BY tenant, owner, state HAVING sum(counted) <> sum(found);
+
+-- name: size
+-- Bytes of all tables, with their indexes.
+SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint
+FROM pg_class WHERE relnamespace = to_regnamespace($1) AND relkind = 'r';

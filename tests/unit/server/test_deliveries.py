@@ -1,0 +1,203 @@
+"""What is special about inboxes that other replicas post to; the rest is shown with the runner."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+import pytest
+from msgspec.structs import replace
+
+from dragoman.engine.commands import Ask, Begin, Cancel, Command, Start
+from dragoman.engine.fold import TaskFold
+from dragoman.engine.machine import Standing
+from dragoman.errors import SentBeforeError, StoreUnavailableError
+from dragoman.model.tasks import TaskState
+from dragoman.server.deliveries import Deliveries, queue_of
+from dragoman.server.errands import Errand, encode
+from dragoman.server.hub import Channel, Hub
+from dragoman.server.live import LiveTask
+from dragoman.server.nursery import Nursery
+from dragoman.server.recovery import document_of
+from dragoman.server.seen import Seen
+from dragoman.stores.base import CANCEL_ITEM, InboxItem, SendKey, SendRecord
+from dragoman.stores.memory_shared import SharedMemoryTaskStore
+from dragoman.testing.clock import FakeClock
+from tests.unit.server.fakes import NEW_TASK, SCOPE, RecordingWatcher, agent_message, user_message
+from tests.unit.server.running import stage, unfinished
+
+
+def errand(text: str, *, is_answer: bool = False) -> Errand:
+    return Errand(message=user_message(text, text), is_answer=is_answer)
+
+
+class Store(SharedMemoryTaskStore):
+    """Cannot be read when it is told so."""
+
+    is_down = False
+
+    async def read_inbox(self, task_id: str) -> tuple[InboxItem, ...]:
+        if self.is_down:
+            raise StoreUnavailableError("gone")
+        return await super().read_inbox(task_id)
+
+
+class Counter:
+    """A live task on a shared store, and what is delivered to it."""
+
+    def __init__(self) -> None:
+        self.clock = FakeClock()
+        self.store = Store(clock=self.clock)
+        self.beside = self.store.beside()
+        self.nursery = Nursery()
+        self.again: list[LiveTask] = []
+        self.deliveries = Deliveries(
+            self.store, self.nursery, run_again=self.again.append, cancel=self._cancel
+        )
+
+    async def open(self) -> None:
+        await self.store.open()
+        await self.beside.open()
+        self.live = LiveTask(
+            watcher=RecordingWatcher(),
+            store=self.store,
+            clock=self.clock,
+            channel=Channel(Hub(), self._read),
+            record=NEW_TASK,
+            standing=Standing(task_id="t-1", context_id="c-1"),
+            fold=TaskFold("t-1", "c-1"),
+            seen=Seen(),
+        )
+        await self.do(Begin(user_message()), Start())
+
+    async def do(self, *commands: Command) -> None:
+        for command in commands:
+            self.live.execute(command)
+        await self.live.durable()
+
+    def queue(self) -> list[str]:
+        return [item.errand.message.message_id for item in self.live.inbox]
+
+    def _cancel(self, live: LiveTask) -> None:
+        live.execute(Cancel())
+
+    async def _read(self, after: int, limit: int) -> tuple[()]:
+        raise AssertionError
+
+
+@asynccontextmanager
+async def counter() -> AsyncGenerator[Counter]:
+    on = Counter()
+    await on.open()
+    yield on
+    await on.nursery.close()
+
+
+async def test_what_others_posted_waits_in_the_inbox() -> None:
+    async with counter() as on:
+        for text in ("one", "two"):
+            await on.beside.post("t-1", encode(errand(text)), None)
+        assert await on.deliveries.take_in(on.live)
+        assert await on.deliveries.take_in(on.live)
+        assert on.queue() == ["one", "two"]
+        assert on.live.seen is not None
+        assert on.live.seen.mark == 2
+
+
+async def test_what_was_put_there_from_here_is_not_taken_for_anothers() -> None:
+    async with counter() as on:
+        delivery = on.deliveries.deliver(on.live, errand("own"), None)
+        await on.beside.post("t-1", encode(errand("other")), None)
+        # The one of our own is in the store, but nobody here has heard of that yet.
+        await on.deliveries.take_in(on.live)
+        await delivery.stored
+        assert sorted(on.queue()) == ["other", "own"]
+
+
+async def test_an_answer_of_another_replica_goes_to_the_turn() -> None:
+    async with counter() as on:
+        await on.do(Ask(agent_message("which?"), is_auth=False))
+        await on.beside.post("t-1", encode(errand("blue")), None)
+        await on.deliveries.take_in(on.live)
+        assert on.again == [on.live]
+        await on.live.durable()
+        assert on.live.standing.state is TaskState.WORKING
+        assert await on.store.read_inbox("t-1") == ()
+
+
+async def test_word_to_cancel_is_obeyed_after_what_came_with_it() -> None:
+    async with counter() as on:
+        await on.beside.post("t-1", CANCEL_ITEM, None)
+        await on.beside.post("t-1", encode(errand("late")), None)
+        await on.beside.post("t-1", CANCEL_ITEM, None)
+        await on.deliveries.take_in(on.live)
+        await on.live.durable()
+        stored = await on.store.load(SCOPE, "t-1")
+        assert stored is not None
+        assert stored.state is TaskState.CANCELED
+        assert document_of(stored).task().history[-1].message_id == "late"
+        assert await on.store.read_inbox("t-1") == ()
+
+
+async def test_an_inbox_that_cannot_be_read_is_left_for_later() -> None:
+    async with counter() as on:
+        await on.beside.post("t-1", encode(errand("one")), None)
+        on.store.is_down = True
+        assert not await on.deliveries.take_in(on.live)
+        on.store.is_down = False
+        assert await on.deliveries.take_in(on.live)
+        assert on.queue() == ["one"]
+
+
+async def test_a_task_that_is_being_stopped_takes_nothing() -> None:
+    async with counter() as on:
+        await on.beside.post("t-1", encode(errand("one")), None)
+        on.live.is_stopping = True
+        await on.deliveries.take_in(on.live)
+        assert on.queue() == []
+        assert len(await on.store.read_inbox("t-1")) == 1
+
+
+async def test_what_a_lost_write_had_taken_up_is_taken_again() -> None:
+    async with counter() as on:
+        for text in ("one", "two"):
+            await on.beside.post("t-1", encode(errand(text)), None)
+        await on.deliveries.take_in(on.live)
+        on.live.inbox.popleft()
+        stored = await on.store.load(SCOPE, "t-1")
+        assert stored is not None
+        on.deliveries.take_again(on.live, stored)
+        assert sorted(on.queue()) == ["one", "two"]
+        await on.deliveries.take_in(on.live)
+        assert sorted(on.queue()) == ["one", "two"]
+
+
+async def test_a_message_that_another_replica_was_sent_first_is_withdrawn() -> None:
+    async with counter() as on:
+        record = SendRecord(
+            key=SendKey(SCOPE, "m-2"), digest=b"d", at_ms=1000, task_id="t-1", since_ms=1
+        )
+        await on.beside.post("t-1", encode(errand("two")), record)
+        delivery = on.deliveries.deliver(on.live, errand("two"), record)
+        with pytest.raises(SentBeforeError):
+            await delivery.stored
+        assert (on.queue(), on.live.standing.unread) == ([], 0)
+        delivery.settled.cancel()
+
+
+async def test_an_answer_its_last_holder_did_not_see_is_told_from_what_waits() -> None:
+    on = await stage()
+    stored = replace(
+        await unfinished(on),
+        inbox=(
+            InboxItem(1, encode(errand("waits"))),
+            InboxItem(2, CANCEL_ITEM),
+            InboxItem(3, encode(errand("answer", is_answer=True))),
+            InboxItem(4, encode(errand("another", is_answer=True))),
+        ),
+    )
+    queue, rest = queue_of(stored)
+    # At work it asks nothing, so nothing is an answer.
+    assert [item.errand.message.message_id for item in queue] == ["waits", "answer", "another"]
+    assert [item.n for item in rest] == [2]
+    queue, rest = queue_of(replace(stored, state=TaskState.INPUT_REQUIRED))
+    assert [item.errand.message.message_id for item in queue] == ["waits", "another"]
+    assert [item.n for item in rest] == [3, 2]

@@ -1,0 +1,130 @@
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from dragoman.errors import StoreUnavailableError
+from dragoman.server.replica import Replica
+from dragoman.stores.memory_shared import SharedMemoryTaskStore
+from dragoman.testing.clock import FakeClock
+from tests.unit.server.living import pass_over
+
+LEASE = 9.0
+
+
+class Store(SharedMemoryTaskStore):
+    """Counts the beats, and fails when it is told to."""
+
+    def __init__(self, clock: FakeClock) -> None:
+        super().__init__(clock=clock)
+        self.beats = 0
+        self.is_down = False
+
+    async def join(self, replica_id: str, *, lease_seconds: float) -> None:
+        if self.is_down:
+            raise StoreUnavailableError("gone")
+        await super().join(replica_id, lease_seconds=lease_seconds)
+
+    async def beat(self) -> bool:
+        self.beats += 1
+        if self.is_down:
+            raise StoreUnavailableError("gone")
+        return await super().beat()
+
+
+class Stage:
+    """A replica that keeps its lease."""
+
+    def __init__(self) -> None:
+        self.clock = FakeClock()
+        self.store = Store(self.clock)
+        self.replica = Replica(self.store, self.clock, lease_seconds=LEASE)
+        self.late = 0
+
+    async def note_late(self) -> None:
+        self.late += 1
+
+    async def pass_time(self, seconds: float) -> None:
+        """Let the clock jump."""
+        await self.clock.until_asleep()
+        self.clock.advance(seconds)
+        for _ in range(5):
+            await pass_over()
+
+
+@asynccontextmanager
+async def keeping() -> AsyncGenerator[Stage]:
+    on = Stage()
+    await on.store.open()
+    await on.replica.join()
+    keeper = asyncio.ensure_future(on.replica.keep(on.note_late))
+    yield on
+    keeper.cancel()
+    await asyncio.wait([keeper])
+    await on.store.close()
+
+
+def test_every_start_is_another_replica() -> None:
+    clock = FakeClock()
+    store = SharedMemoryTaskStore(clock=clock)
+    one, two = (Replica(store, clock, lease_seconds=LEASE) for _ in range(2))
+    assert one.id != two.id
+
+
+async def test_a_lease_is_renewed_three_times_in_its_length() -> None:
+    async with keeping() as on:
+        before = on.store.beats
+        for _ in range(6):
+            await on.pass_time(LEASE / 3)
+        assert on.store.beats - before == 6
+        assert (on.replica.is_sure, on.replica.may_judge, on.late) == (True, True, 0)
+
+
+async def test_a_replica_that_stood_still_is_not_sure_until_it_has_renewed_its_lease() -> None:
+    async with keeping() as on:
+        await on.clock.until_asleep()
+        on.clock.advance(LEASE)
+        assert not on.replica.is_sure
+        for _ in range(5):
+            await pass_over()
+        assert (on.replica.is_sure, on.late) == (True, 1)
+
+
+async def test_who_was_cut_off_itself_does_not_judge_others_for_a_while() -> None:
+    async with keeping() as on:
+        await on.pass_time(LEASE)
+        assert not on.replica.may_judge
+        for _ in range(3):
+            await on.pass_time(LEASE / 3)
+        assert on.replica.may_judge
+
+
+async def test_a_store_that_is_gone_is_tried_again(caplog: pytest.LogCaptureFixture) -> None:
+    async with keeping() as on:
+        on.store.is_down = True
+        await on.pass_time(LEASE / 3)
+        assert "could not be renewed" in caplog.text
+        on.store.is_down = False
+        await on.pass_time(LEASE / 3)
+        assert (on.replica.is_sure, on.late) == (True, 0)
+
+
+async def test_a_lease_that_was_given_up_is_not_renewed() -> None:
+    async with keeping() as on:
+        await on.replica.leave()
+        beats = on.store.beats
+        await on.pass_time(LEASE)
+        assert on.store.beats == beats
+
+
+async def test_a_lease_begins_when_the_store_is_there() -> None:
+    on = Stage()
+    await on.store.open()
+    on.store.is_down = True
+    joining = asyncio.ensure_future(on.replica.join())
+    await on.clock.until_asleep()
+    on.store.is_down = False
+    on.clock.advance(LEASE)
+    await joining
+    assert on.replica.is_sure

@@ -1,0 +1,283 @@
+"""What one sweep does, without hints. Whole stories are in ``scenarios/replicas``."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+from dragoman.bus.base import InboxFilled, WorkReleased
+from dragoman.bus.local import LocalBus, LocalExchange
+from dragoman.errors import StoreUnavailableError
+from dragoman.model.tasks import TaskState
+from dragoman.server.elsewhere import Elsewhere
+from dragoman.server.errands import Errand, encode
+from dragoman.server.hub import Follower, Hub
+from dragoman.server.nursery import Nursery
+from dragoman.server.replica import Replica
+from dragoman.server.resumption import Resumption, ResumptionLimits
+from dragoman.server.runner import Limits, Runner
+from dragoman.server.sweep import Sweep
+from dragoman.stores.base import CANCEL_ITEM, Scope, StoredTask
+from dragoman.stores.memory import MemoryRecords
+from dragoman.stores.memory_shared import SharedMemoryTaskStore
+from dragoman.testing.clock import FakeClock
+from tests.unit.server.fakes import NEW_TASK, SCOPE, Gate, ScriptedWorker, chunk, user_message
+from tests.unit.server.living import pass_over
+from tests.unit.server.running import Run, ask
+
+SECONDS = 5.0
+
+
+class Store(SharedMemoryTaskStore):
+    """Counts the sweeps, and fails when it is told to."""
+
+    sweeps = 0
+    is_down = False
+
+    async def filled(self) -> tuple[tuple[Scope, str], ...]:
+        self.sweeps += 1
+        if self.is_down:
+            raise StoreUnavailableError("gone")
+        return await super().filled()
+
+
+class Member:
+    """One replica, down to its sweep."""
+
+    def __init__(
+        self, records: MemoryRecords, clock: FakeClock, exchange: LocalExchange, run: Run | None
+    ) -> None:
+        self.store = Store(records, clock=clock)
+        self.alarm = asyncio.Event()
+        self.nursery = Nursery()
+        self.replica = Replica(self.store, clock, lease_seconds=10)
+        self.bus = LocalBus(exchange)
+        worker = ScriptedWorker(run)
+        hub = Hub()
+        self.elsewhere = elsewhere = Elsewhere(
+            store=self.store,
+            replica=self.replica,
+            bus=self.bus,
+            hub=hub,
+            nursery=self.nursery,
+            alarm=self.alarm,
+        )
+        self.runner = Runner(
+            worker=worker,
+            store=self.store,
+            clock=clock,
+            hub=hub,
+            limits=Limits(cancel_grace_seconds=0),
+            elsewhere=elsewhere,
+        )
+        self.sweep = Sweep(
+            runner=self.runner,
+            resumption=Resumption(
+                worker=worker,
+                store=self.store,
+                runner=self.runner,
+                clock=clock,
+                nursery=self.nursery,
+                limits=ResumptionLimits(),
+            ),
+            elsewhere=elsewhere,
+            clock=clock,
+            nursery=self.nursery,
+            alarm=self.alarm,
+            seconds=SECONDS,
+        )
+
+    async def open(self) -> None:
+        await self.store.open()
+        await self.replica.join()
+        await self.bus.open(self.replica.id, on_hint=self.sweep.hear, on_reconnect=self.alarm.set)
+
+    async def close(self) -> None:
+        await self.runner.drain(0)
+        await self.nursery.close()
+
+    async def begin(self, task_id: str = "t-1") -> None:
+        live = self.runner.begin(task_id, NEW_TASK, Errand(message=user_message()), None)
+        await live.durable()
+
+    async def stored(self, task_id: str = "t-1") -> StoredTask:
+        stored = await self.store.load(SCOPE, task_id)
+        assert stored is not None
+        return stored
+
+
+@asynccontextmanager
+async def two(run: Run | None) -> AsyncGenerator[tuple[Member, Member, FakeClock]]:
+    """Give two replicas of one agent, and their clock."""
+    records, clock, exchange = MemoryRecords(), FakeClock(), LocalExchange()
+    exchange.cut()
+    members = [Member(records, clock, exchange, run) for _ in range(2)]
+    for member in members:
+        await member.open()
+    yield members[0], members[1], clock
+    for member in members:
+        await member.close()
+
+
+async def until(member: Member, state: TaskState, task_id: str = "t-1") -> None:
+    async with asyncio.timeout(5):
+        while (await member.stored(task_id)).state is not state:  # noqa: ASYNC110 - nobody tells
+            await asyncio.sleep(0)
+
+
+def message(text: str, *, is_answer: bool = False) -> bytes:
+    return encode(Errand(message=user_message(text, text), is_answer=is_answer))
+
+
+async def test_the_inboxes_of_own_tasks_are_looked_into() -> None:
+    async with two(ask) as (a, b, _):
+        await a.begin()
+        await until(a, TaskState.INPUT_REQUIRED)
+        await b.store.post("t-1", message("blue"), None)
+        await b.sweep.sweep()
+        assert (await a.stored()).state is TaskState.INPUT_REQUIRED
+        await a.sweep.sweep()
+        await until(a, TaskState.COMPLETED)
+
+
+async def test_a_task_that_waits_and_that_nobody_holds_gets_what_was_left_for_it() -> None:
+    async with two(ask) as (a, b, clock):
+        await a.begin()
+        await until(a, TaskState.INPUT_REQUIRED)
+        await b.store.post("t-1", message("blue", is_answer=True), None)
+        clock.advance(10)
+        await b.store.beat()
+        await b.sweep.sweep()
+        await until(b, TaskState.COMPLETED)
+
+
+async def test_a_task_that_sleeps_is_left_asleep_unless_it_is_to_be_canceled() -> None:
+    async with two(Gate().run) as (a, b, clock):
+        await a.begin()
+        live = a.runner.held("t-1")
+        assert live is not None
+        live.note("sleep", "", b"1", wake_at_ms=clock.now_ms() + 10**9)
+        await live.durable()
+        clock.advance(10)
+        await b.store.beat()
+        await b.store.post("t-1", message("more"), None)
+        await b.sweep.sweep()
+        assert b.runner.tasks() == ()
+        await b.store.post("t-1", CANCEL_ITEM, None)
+        await b.sweep.sweep()
+        await until(b, TaskState.CANCELED)
+
+
+async def test_the_dead_are_not_judged_by_one_who_was_cut_off_itself() -> None:
+    async with two(Gate().run) as (a, b, clock):
+        await a.begin()
+        keeping = asyncio.ensure_future(b.replica.keep(b.sweep.check_held))
+        await clock.until_asleep()
+        clock.advance(20)
+        await clock.until_asleep()
+        await b.sweep.sweep()
+        assert b.runner.tasks() == ()
+        for _ in range(4):
+            clock.advance(10 / 3)
+            await clock.until_asleep()
+        await b.sweep.sweep()
+        assert [live.task_id for live in b.runner.tasks()] == ["t-1"]
+        keeping.cancel()
+
+
+async def test_what_others_have_taken_is_let_go() -> None:
+    async with two(Gate().run) as (a, b, _):
+        await a.begin("t-1")
+        await a.begin("t-2")
+        await b.store.take_over("t-1", 1)
+        await a.sweep.check_held()
+        assert [live.task_id for live in a.runner.tasks()] == ["t-2"]
+
+
+async def test_hints_lead_to_the_inbox_of_a_live_task_and_else_to_a_sweep() -> None:
+    async with two(ask) as (a, b, _):
+        await a.begin()
+        await until(a, TaskState.INPUT_REQUIRED)
+        await b.store.post("t-1", message("blue"), None)
+        a.sweep.hear(InboxFilled("t-1"))
+        await until(a, TaskState.COMPLETED)
+        assert not a.alarm.is_set()
+        a.sweep.hear(InboxFilled("t-9"))
+        assert a.alarm.is_set()
+        b.sweep.hear(WorkReleased())
+        assert b.alarm.is_set()
+
+
+async def test_it_comes_now_and_then_and_when_it_is_called_and_bears_a_store_that_is_gone() -> None:
+    async with two(None) as (a, _, clock):
+        running = asyncio.ensure_future(a.sweep.run())
+
+        async def swept(count: int) -> None:
+            async with asyncio.timeout(5):
+                while a.store.sweeps < count:  # noqa: ASYNC110 - nobody tells
+                    await asyncio.sleep(0)
+
+        await clock.until_asleep()
+        clock.advance(SECONDS)
+        await swept(1)
+        a.store.is_down = True
+        a.alarm.set()
+        await swept(2)
+        a.store.is_down = False
+        a.alarm.set()
+        await swept(3)
+        assert not a.alarm.is_set()
+        running.cancel()
+
+
+async def test_who_followed_a_task_that_is_taken_over_misses_nothing() -> None:
+    async with two(Gate().run) as (a, b, _):
+        await a.begin()
+        stored = await b.stored()
+        follower = Follower(b.elsewhere.channel(stored), first=None, cursor=stored.seq)
+        await pass_over()
+        live = a.runner.held("t-1")
+        assert live is not None
+        live.execute(chunk("x"))
+        await live.durable()
+        await b.sweep.sweep()
+        for _ in range(10):
+            await pass_over()
+        # Of this nobody has told before the task is taken over.
+        live.execute(chunk("y", append=True))
+        await live.durable()
+        await a.store.leave()
+        taken = await b.runner.adopt(await b.stored())
+        await b.runner.cancel(taken)
+        seen = [event.seq async for batch in follower for event in batch]
+        assert seen == [stored.seq + 1, stored.seq + 2, stored.seq + 3]
+
+
+async def test_a_task_that_is_lost_twice_keeps_its_followers() -> None:
+    async with two(Gate().run) as (a, b, _):
+        await a.begin()
+        live = a.runner.held("t-1")
+        assert live is not None
+        follower = Follower(live.channel, first=None, cursor=live.standing.seq)
+        taken = await b.runner.adopt(await b.stored())
+        # A write is on its way, to be refused, when the task is let go of.
+        live.execute(chunk("x"))
+        await pass_over()
+        a.runner.let_go(live)
+        for _ in range(5):
+            await pass_over()
+        await b.runner.cancel(taken)
+        await a.sweep.sweep()
+        seen = [event.seq async for batch in follower for event in batch]
+        assert seen == [taken.standing.seq]
+
+
+async def test_words_to_cancel_are_all_taken_up_with_the_task() -> None:
+    async with two(Gate().run) as (a, b, clock):
+        await a.begin()
+        for _ in range(2):
+            await b.store.post("t-1", CANCEL_ITEM, None)
+        clock.advance(10)
+        await b.store.beat()
+        await b.sweep.sweep()
+        await until(b, TaskState.CANCELED)
+        assert await b.store.read_inbox("t-1") == ()
