@@ -30,6 +30,7 @@ __all__ = (
     "Side",
     "Spec",
     "busy_seconds",
+    "free_port",
     "pin_load",
     "prepare_sdk",
     "spin_on_server_core",
@@ -67,12 +68,16 @@ class ServerError(Exception):
 
 @dataclass(frozen=True)
 class Spec:
-    """Which server: whose, on which store, holding how many tasks, speaking gRPC alone or not."""
+    """Which server: whose, on which store, holding how many tasks, speaking gRPC alone or not.
+
+    `options` are further ones for `dragoman serve`.
+    """
 
     side: Side
     store: str = "memory"
     stored: int = 0
     is_grpc: bool = False
+    options: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -140,7 +145,7 @@ class Fleet:
     async def start(self, spec: Spec) -> Server:
         """Start one more server for `spec`; the caller stops it."""
         self._started += 1
-        port = _free_port()
+        port = free_port()
         command = self._command(spec, port)
         log = WORK / "logs" / f"{spec.name}.log"
         started = time.perf_counter()
@@ -173,7 +178,9 @@ class Fleet:
             return [interpreter, script, *arguments, "--preload", str(spec.stored)]
         program = str(Path(sys.executable).with_name("dragoman"))
         agent = str(AGENTS / "subject.py")
-        return [program, "serve", agent, *arguments, "--log-level", "warning"]
+        # Each dead webhook would have a line.
+        level = "error" if spec.options else "warning"
+        return [program, "serve", agent, *arguments, *spec.options, "--log-level", level]
 
     def _database(self, spec: Spec) -> str:
         """Name a database file that does not exist yet."""
@@ -229,7 +236,7 @@ async def _wait_until_up(server: Server, log: Path) -> None:
     raise ServerError(what=f"{server.spec.name} did not start", output=_last_words(log))
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind((HOST, 0))
         return int(probe.getsockname()[1])

@@ -27,6 +27,7 @@ __all__ = (
     "streams",
     "subscribe",
     "task_id_of",
+    "webhook",
 )
 
 # Each loop takes a block of message numbers of its own; no loop sends more than this.
@@ -142,6 +143,12 @@ def subscribe(task_id: str) -> bytes:
 def cancel(task_id: str) -> bytes:
     """CancelTask."""
     return _rpc("CancelTask", {"id": task_id})
+
+
+def webhook(task_id: str, config_id: str, url: str) -> bytes:
+    """CreateTaskPushNotificationConfig."""
+    params: dict[str, object] = {"taskId": task_id, "id": config_id, "url": url}
+    return _rpc("CreateTaskPushNotificationConfig", params)
 
 
 def get_tasks(task_ids: list[str]) -> tuple[Request, Check]:

@@ -6,7 +6,7 @@ from typing import Final
 
 from benches import wire
 from benches.meter import Outcome
-from benches.metrics import samples, samples_client, samples_grpc
+from benches.metrics import samples, samples_client, samples_grpc, samples_push
 from benches.metrics.samples_client import MANY, ONE, calls
 from benches.servers import Server, Spec
 
@@ -22,6 +22,7 @@ __all__ = (
     "OURS_GRPC",
     "OURS_MEMORY",
     "OURS_REST",
+    "OURS_TOLD_OF",
     "OUR_CALLER",
     "SCENARIOS",
     "SDK",
@@ -70,11 +71,13 @@ OURS_REST = "dragoman HTTP+JSON"
 OURS_0_3, OURS_0_3_REST, OURS_0_1 = "dragoman 0.3", "dragoman 0.3 HTTP+JSON", "dragoman 0.1"
 OURS_GRPC, OURS_0_3_GRPC = "dragoman gRPC", "dragoman 0.3 gRPC"
 SDK_GRPC, BARE_GRPC = "a2a-sdk gRPC", "bare gRPC"
+OURS_TOLD_OF = "dragoman webhooks"
 OUR_CALLER, SDK_CALLER = "dragoman client", "a2a-sdk client"
 
 _SUBJECT = Spec("subject", "sqlite")
 _SUBJECT_MEMORY = Spec("subject", "memory")
 _SUBJECT_STORED = Spec("subject", "sqlite", samples.STORED_TASKS)
+_SUBJECT_PUSHING = Spec("subject", "sqlite", options=samples_push.OPTIONS)
 _SDK = Spec("sdk", "memory")
 _SDK_SQLITE = Spec("sdk", "sqlite")
 _SDK_STORED = Spec("sdk", "memory", samples.STORED_TASKS)
@@ -153,6 +156,15 @@ SCENARIOS: Final = (
             Lane(OURS_MEMORY, _SUBJECT_MEMORY, samples.stream, is_quick=False),
         ),
         is_quick=True,
+    ),
+    # One server: a task with dead webhooks, and one without any.
+    Scenario(
+        "webhooks",
+        (
+            Lane(OURS_TOLD_OF, _SUBJECT_PUSHING, samples_push.streams_told_of(10)),
+            Lane(OURS, _SUBJECT_PUSHING, samples_push.streams_told_of(0)),
+        ),
+        min_rounds=5,
     ),
     Scenario("paced", _sides(samples.paced)),
     Scenario("fan-out", _sides(samples.fan_out)),

@@ -72,6 +72,12 @@ def meanings_of_settings() -> dict[str, str]:
 def kind_of(member: dict[str, Any]) -> str:
     if "anyOf" in member:
         return kind_of(member["anyOf"][0])
+    if "enum" in member:
+        return " or ".join(f"`{each}`" for each in member["enum"])
+    if member["type"] == "array" and "enum" in member["items"]:
+        return f"list of {kind_of(member['items'])}"
+    if member["type"] == "array" and member["items"]["type"] == "integer":
+        return "list of whole numbers"
     words = {
         "string": "text",
         "boolean": "`true` or `false`",

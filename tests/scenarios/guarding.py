@@ -130,6 +130,9 @@ SENDS: Final = ("SendMessage", "SendStreamingMessage")
 TASK_OPERATIONS: Final = (*SENDS, "GetTask", "CancelTask", "SubscribeToTask")
 PUSH: Final = tuple(operation for operation in OPERATIONS if "Push" in operation)
 
+_TELLING: Final = (*SENDS, *PUSH)
+"""Operations whose methods no other version has."""
+
 _HOOK: Final = "https://client.example/hook"
 
 
@@ -183,7 +186,7 @@ class Line(NamedTuple):
         0.1 has one of its own for what is denied. It is heard where the method tells the version:
         not at the door, and not for a task that was begun in another version.
         """
-        if self.version == "0.1" and verdict is Verdict.DENIED and operation in SENDS:
+        if self.version == "0.1" and verdict is Verdict.DENIED and operation in _TELLING:
             return -32008
         return self.codes[verdict]
 
@@ -272,7 +275,9 @@ def _old_route(wire: Speaker, ask: Ask) -> tuple[str, Json]:
         "GetTaskPushNotificationConfig": f"GET {configs}/p-1",
         "DeleteTaskPushNotificationConfig": f"DELETE {configs}/p-1",
     }
-    named = {"id": ask.task_id} if ask.operation in TASK_OPERATIONS else {}
+    named: Json = {"id": ask.task_id} if ask.operation in TASK_OPERATIONS else {}
+    if ask.operation.startswith("CreateTaskPush"):
+        named = {"configId": "p-1", "config": {"pushNotificationConfig": {"url": _HOOK}}}
     return routes.get(ask.operation, ask.operation), named
 
 
@@ -291,7 +296,11 @@ def _old_rpc_of_grpc(ask: Ask) -> tuple[str, Json]:
         "SubscribeToTask": ("TaskSubscription", {"name": name}),
         "CreateTaskPushNotificationConfig": (
             "CreateTaskPushNotificationConfig",
-            {"parent": name, "configId": "p-1"},
+            {
+                "parent": name,
+                "configId": "p-1",
+                "config": {"pushNotificationConfig": {"url": _HOOK}},
+            },
         ),
         "GetTaskPushNotificationConfig": ("GetTaskPushNotificationConfig", {"name": config}),
         "ListTaskPushNotificationConfigs": ("ListTaskPushNotificationConfig", {"parent": name}),
@@ -339,7 +348,6 @@ class Verdict(Enum):
     DENIED = "permission denied"
     NOT_FOUND = "as a task that does not exist"
     UNKNOWN_TENANT = "as a tenant that does not exist"
-    NOT_OFFERED = "not offered, whoever asks"
     ITS_OWN = "served with what is its own"
 
 
@@ -352,13 +360,12 @@ def verdict_on(operation: str, attack: Attack, *, makes_own_ids: bool = False) -
     """
     if attack in (Attack.NO_CREDENTIALS, Attack.WRONG_CREDENTIALS):
         return Verdict.UNAUTHENTICATED
-    if operation in PUSH:
-        return Verdict.NOT_OFFERED
     if attack is Attack.OTHER_TENANT:
         return Verdict.UNKNOWN_TENANT
     if attack is Attack.NOT_PERMITTED:
         return Verdict.DENIED
-    if operation not in TASK_OPERATIONS or (makes_own_ids and operation in SENDS):
+    is_of_task = operation in TASK_OPERATIONS or operation in PUSH
+    if not is_of_task or (makes_own_ids and operation in SENDS):
         return Verdict.ITS_OWN
     return Verdict.NOT_FOUND
 
@@ -368,21 +375,18 @@ _RPC: Final = {
     Verdict.DENIED: -31403,
     Verdict.NOT_FOUND: -32001,
     Verdict.UNKNOWN_TENANT: -32602,
-    Verdict.NOT_OFFERED: -32003,
 }
 _HTTP: Final = {
     Verdict.UNAUTHENTICATED: 401,
     Verdict.DENIED: 403,
     Verdict.NOT_FOUND: 404,
     Verdict.UNKNOWN_TENANT: 400,
-    Verdict.NOT_OFFERED: 400,
 }
 _GRPC: Final = {
     Verdict.UNAUTHENTICATED: 16,
     Verdict.DENIED: 7,
     Verdict.NOT_FOUND: 5,
     Verdict.UNKNOWN_TENANT: 3,
-    Verdict.NOT_OFFERED: 9,
 }
 
 LINES: Final = (
@@ -392,6 +396,6 @@ LINES: Final = (
     Line("0.3", "JSON-RPC", V0_3, _RPC),
     Line("0.3", "HTTP+JSON", V0_3Http, _RPC),
     Line("0.3", "HTTP+JSON", V0_3Schema, _RPC),
-    Line("0.3", "gRPC", OldGrpc, {**_GRPC, Verdict.NOT_OFFERED: 12}),
+    Line("0.3", "gRPC", OldGrpc, _GRPC),
     Line("0.1", "JSON-RPC", V0_1, _RPC, tuple(V0_1.methods)),
 )

@@ -98,7 +98,7 @@ async def test_older_readers_get_a_card_they_know_which_has_no_signatures(
 
 
 async def test_a_card_that_is_not_signed_is_one_for_all_as_ever() -> None:
-    app = build_app(make_agent(), {"store": "memory:"})
+    app = build_app(make_agent(), {"store": "memory:", "push_signing": "none"})
     transport = httpx2.ASGITransport(app)
     async with httpx2.AsyncClient(transport=transport, base_url="http://localhost") as client:
         cards = [(await client.get(path)).json() for path in (CARD, OLD_CARD)]
@@ -142,7 +142,7 @@ async def test_the_keys_are_public_and_may_be_cached_for_a_while(tmp_path: Path)
         answer = await client.get(JWKS)
         assert answer.status_code == 200
         assert answer.headers["cache-control"] == "public, max-age=300"
-        (key,) = answer.json()["keys"]
+        key, _ = answer.json()["keys"]
         assert (key["kid"], key["use"], "d" in key) == ("k1", "sig", False)
         assert (await client.head(JWKS)).content == b""
         assert (await client.post(JWKS)).status_code == 405

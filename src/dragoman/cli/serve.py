@@ -20,6 +20,7 @@ from dragoman.cli.errors import EXIT_CODES, INTERRUPTED, USAGE
 from dragoman.cli.logs import FORMATS, LEVELS, set_up_logging
 from dragoman.cli.parser import Parser
 from dragoman.cli.ports import address_of, listen
+from dragoman.cli.values import split_list
 from dragoman.errors import UsageError
 from dragoman.server.config import Settings, load_settings, read_config_file
 
@@ -115,6 +116,7 @@ def _declare(parser: Parser) -> None:
         action="append",
         help="sign the card with this private key; a further one is only published",
     )
+    _declare_push(parser)
     parser.add_argument(
         "--strict-versions",
         action="store_true",
@@ -126,6 +128,55 @@ def _declare(parser: Parser) -> None:
     )
     parser.add_argument("--log-format", choices=FORMATS, help="form of log lines (default text)")
     parser.add_argument("--config", metavar="FILE", help=f"settings file (default {_CONFIG_FILE})")
+
+
+def _declare_push(parser: Parser) -> None:
+    parser.add_argument(
+        "--no-push", dest="push", action="store_false", help="let nobody register webhooks"
+    )
+    parser.add_argument(
+        "--push-allow-http",
+        action="store_true",
+        help="call webhooks by http, too, which others can read and change on the way",
+    )
+    parser.add_argument(
+        "--push-allow-hosts",
+        metavar="HOSTS",
+        action="extend",
+        type=split_list,
+        help="webhooks that may be on inner networks: hosts, addresses and networks, each perhaps "
+        "with a port, such as hooks.corp.example,10.1.0.0/16,localhost:*",
+    )
+    parser.add_argument(
+        "--push-ports",
+        metavar="PORTS",
+        action="extend",
+        type=split_list,
+        help="ports at which webhooks may be called anywhere (default 80,443)",
+    )
+    parser.add_argument(
+        "--push-events",
+        metavar="KINDS",
+        action="extend",
+        type=split_list,
+        help="what webhooks are told of: states, artifacts, messages (default states)",
+    )
+    parser.add_argument(
+        "--push-signing",
+        metavar="KIND",
+        help="how notifications are signed: jwt or none (default jwt)",
+    )
+    parser.add_argument(
+        "--push-keys",
+        metavar="FILE",
+        help="private keys that sign notifications; made when it is missing (default: a file "
+        "beside the store)",
+    )
+    parser.add_argument(
+        "--push-challenge",
+        action="store_true",
+        help="register only webhooks that send back what they are asked",
+    )
 
 
 def _run(invocation: Invocation) -> int:

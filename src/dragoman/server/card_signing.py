@@ -28,7 +28,7 @@ class CardSigning:
     """Signs what the card desk hands out.
 
     Attributes:
-        key_set: the public keys as a document (JWKS, RFC 7517).
+        public_keys: the public halves of all keys, as they are published (JWK, RFC 7517).
     """
 
     def __init__(self, keys: Sequence[str | Path], public_url: str | None) -> None:
@@ -49,7 +49,7 @@ class CardSigning:
         if len(set(names)) < len(names):
             raise UsageError("card_key: two of the keys have the same kid")
         self._signer = signers[0]
-        self.key_set: Final = msgspec.json.encode({"keys": published})
+        self.public_keys: Final = tuple(published)
 
     def signed(self, document: bytes) -> bytes:
         """Return a card of 1.0 or 0.3 with its signatures (R-8.4.2-1; 0.x reference, 4.6)."""
