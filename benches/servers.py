@@ -17,6 +17,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from benches import credentials
 from benches.load import HOST, CheckError, call
 from benches.load_grpc import call_grpc
 from benches.wire_grpc import LIST_TASKS, list_tasks
@@ -67,18 +68,23 @@ class ServerError(Exception):
 
 @dataclass(frozen=True)
 class Spec:
-    """Which server: whose, on which store, holding how many tasks, speaking gRPC alone or not."""
+    """Which server: whose, on which store, holding how many tasks, speaking gRPC alone or not.
+
+    `guard` names the agent of ours that asks its callers who they are; without it nobody is asked.
+    """
 
     side: Side
     store: str = "memory"
     stored: int = 0
     is_grpc: bool = False
+    guard: str = ""
 
     @property
     def name(self) -> str:
         """A short name for logs and results."""
         stored = f"-{self.stored}" if self.stored else ""
-        return f"{self.side}-{'grpc' if self.is_grpc else self.store}{stored}"
+        guard = f"-{self.guard}" if self.guard else ""
+        return f"{self.side}-{'grpc' if self.is_grpc else self.store}{stored}{guard}"
 
     @property
     def environment(self) -> str:
@@ -173,6 +179,9 @@ class Fleet:
             return [interpreter, script, *arguments, "--preload", str(spec.stored)]
         program = str(Path(sys.executable).with_name("dragoman"))
         agent = str(AGENTS / "subject.py")
+        if spec.guard:
+            credentials.prepare()
+            agent = f"benches.agents.guarded:{spec.guard}"
         return [program, "serve", agent, *arguments, "--log-level", "warning"]
 
     def _database(self, spec: Spec) -> str:
