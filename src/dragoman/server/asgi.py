@@ -157,7 +157,7 @@ class App:
             store=store,
             access=access,
             # R-13.3-1: it is for callers who are known.
-            extended_card=ExtendedCards(agent, self._cards, access).make
+            extended_card=ExtendedCards(agent, self._cards, access, signing).make
             if authentication
             else None,
             on_stop=authentication.flush if authentication else None,
