@@ -17,6 +17,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from benches import credentials
 from benches.load import HOST, CheckError, call
 from benches.load_grpc import call_grpc
 from benches.wire_grpc import LIST_TASKS, list_tasks
@@ -71,6 +72,7 @@ class Spec:
     """Which server: whose, on which store, holding how many tasks, speaking gRPC alone or not.
 
     `options` are further ones for `dragoman serve`.
+    `guard` names the agent of ours that asks its callers who they are; without it nobody is asked.
     """
 
     side: Side
@@ -78,12 +80,14 @@ class Spec:
     stored: int = 0
     is_grpc: bool = False
     options: tuple[str, ...] = ()
+    guard: str = ""
 
     @property
     def name(self) -> str:
         """A short name for logs and results."""
         stored = f"-{self.stored}" if self.stored else ""
-        return f"{self.side}-{'grpc' if self.is_grpc else self.store}{stored}"
+        guard = f"-{self.guard}" if self.guard else ""
+        return f"{self.side}-{'grpc' if self.is_grpc else self.store}{stored}{guard}"
 
     @property
     def environment(self) -> str:
@@ -178,6 +182,9 @@ class Fleet:
             return [interpreter, script, *arguments, "--preload", str(spec.stored)]
         program = str(Path(sys.executable).with_name("dragoman"))
         agent = str(AGENTS / "subject.py")
+        if spec.guard:
+            credentials.prepare()
+            agent = f"benches.agents.guarded:{spec.guard}"
         # Each dead webhook would have a line.
         level = "error" if spec.options else "warning"
         return [program, "serve", agent, *arguments, *spec.options, "--log-level", level]

@@ -17,7 +17,7 @@ from dragoman.client.errors import CardUntrustedError
 from dragoman.errors import UsageError
 from dragoman.server.asgi import build_app
 from tests.scenarios.agents import make_agent
-from tests.scenarios.guarding import guarded_agent
+from tests.scenarios.guarding import KEY_HEADER, guarded_agent
 from tests.serving import AgentProcess, free_port
 from tests.unit.auth.signing_cards import new_key
 
@@ -73,6 +73,14 @@ async def test_the_card_of_1_0_is_signed_as_the_specification_has_it(
             assert await verified(client, card) == ("verified", "1.0", False)
             # Nothing in it is of another version: who reads it another way reads no other card.
             assert not {"url", "protocolVersion", "preferredTransport"} & set(json.loads(card))
+
+
+async def test_the_card_for_one_caller_is_signed_as_well(tmp_path: Path) -> None:
+    async with asking(key_file(tmp_path, "k1"), agent=guarded_agent()) as client:
+        headers = {"A2A-Version": "1.0", KEY_HEADER: "key-of-ada"}
+        shown = await client.get("/extendedAgentCard", headers=headers)
+        assert "cellar" in [skill["id"] for skill in shown.json()["skills"]]
+        assert await verified(client, shown.content) == ("verified", "1.0", False)
 
 
 async def test_the_card_of_0_3_is_signed_as_it_is(tmp_path: Path) -> None:

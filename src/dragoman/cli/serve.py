@@ -13,6 +13,7 @@ import threading
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from dragoman.cli.commands import Body, Invocation
@@ -51,6 +52,9 @@ _SPARE_SECONDS: Final = 5
 
 _GRPC_SPARE_SECONDS: Final = 1
 """The same for calls of gRPC, which are ended before the connections are."""
+
+_JOIN_SECONDS: Final = 0.5
+"""How long threads that have nothing to do may take to notice that they are to end."""
 
 _EPILOG: Final = """\
 Every option can also be set in the environment (DRAGOMAN_PORT=9000) or in a TOML file (port = 9000;
@@ -290,12 +294,18 @@ def _serve_agent(
 ) -> int:
     """Serve in this process. It imports here: a usage error should not cost that time."""
     set_up_logging(str(own["log_level"]), str(own["log_format"]))
+    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - see above
+
     from dragoman.server.asgi import build_app  # noqa: PLC0415 - see above
 
     served = load()
     app = build_app(served.agent, settings)
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        # Those of the loop, for whoever has something written meanwhile. Here they can be ended.
+        threads = ThreadPoolExecutor(thread_name_prefix="dragoman-loop")
+        runner.get_loop().set_default_executor(threads)
         code = runner.run(_serve(app, served, settings, own, sockets))
+        threads.shutdown(wait=False, cancel_futures=True)
         _leave_threads_behind(code)
         return code
 
@@ -386,8 +396,12 @@ def _leave_threads_behind(code: int) -> None:
     The store is closed by now, so nothing is lost but what that code was about to do.
     """
     # Python does not wait for daemons, such as the thread that gRPC has.
-    others = (t for t in threading.enumerate() if t is not threading.main_thread())
-    stuck = [t.name for t in others if not t.daemon]
+    others = [t for t in threading.enumerate() if t is not threading.main_thread()]
+    deadline = monotonic() + _JOIN_SECONDS
+    for thread in others:
+        if not thread.daemon:
+            thread.join(max(0.0, deadline - monotonic()))
+    stuck = [t.name for t in others if t.is_alive() and not t.daemon]
     if stuck:
         logging.getLogger(__name__).warning("threads left behind: %s", ", ".join(stuck))
         logging.shutdown()

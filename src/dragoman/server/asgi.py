@@ -136,7 +136,7 @@ class App:
     ) -> None:
         clock = clock or SystemClock()
         authentication = authentication_of(agent, settings.api_keys)
-        access = Access(agent.authorize)
+        access = Access(agent.authorize, agent.share)
         self.connection_limits: Final = limits_of(settings, ConnectionLimits)
         self._cors = Cors(settings.cors_origins) if settings.cors_origins else None
         if self._cors is not None and self._cors.allows_any and authentication is not None:
@@ -164,7 +164,7 @@ class App:
             store=store,
             access=access,
             # R-13.3-1: it is for callers who are known.
-            extended_card=ExtendedCards(agent, self._cards, access).make
+            extended_card=ExtendedCards(agent, self._cards, access, signing).make
             if authentication
             else None,
             on_stop=authentication.flush if authentication else None,
@@ -196,6 +196,7 @@ class App:
             is_strict=settings.strict_versions,
             addressing=Addressing(settings.public_url, settings.trusted_proxies),
             turnstile=turnstile,
+            access=access,
         )
         self._calls = HttpCalls(
             dispatcher,

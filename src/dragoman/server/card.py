@@ -28,7 +28,7 @@ from dragoman.model.cards import (
     AgentSkill,
 )
 from dragoman.model.security import SecurityRequirement, StringList
-from dragoman.server.access import Policy
+from dragoman.server.access import Policy, Sharing
 from dragoman.server.addresses import grpc_address
 
 if TYPE_CHECKING:
@@ -104,6 +104,11 @@ class Describes(Protocol):
     @property
     def authorize(self) -> Policy | None:
         """What decides about the wishes of callers, if anything."""
+        ...
+
+    @property
+    def share(self) -> Sharing | None:
+        """What decides in whose records a caller works, if not in its own."""
         ...
 
     @property

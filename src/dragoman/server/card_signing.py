@@ -19,6 +19,7 @@ import msgspec
 from dragoman.auth.card_signing import CardSigner
 from dragoman.errors import UsageError
 from dragoman.model.base import JsonObject
+from dragoman.model.cards import AgentCard
 from dragoman.server.http_card import JWKS_PATH
 
 __all__ = ("CardSigning",)
@@ -50,6 +51,10 @@ class CardSigning:
             raise UsageError("card_key: two of the keys have the same kid")
         self._signer = signers[0]
         self.public_keys: Final = tuple(published)
+
+    def sign(self, card: AgentCard) -> AgentCard:
+        """Return a card with its signatures, which cover its form of 1.0."""
+        return self._signer.signed(card)
 
     def signed(self, document: bytes) -> bytes:
         """Return a card of 1.0 or 0.3 with its signatures (R-8.4.2-1; 0.x reference, 4.6)."""

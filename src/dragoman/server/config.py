@@ -23,6 +23,7 @@ _ELSEWHERE: Final = frozenset(
     {
         "DRAGOMAN_CONFIG",
         "DRAGOMAN_CRASH_SEED",
+        "DRAGOMAN_FUZZ_SEED",
         "DRAGOMAN_GRPC_PORT",
         "DRAGOMAN_HOST",
         "DRAGOMAN_LOG_FORMAT",
@@ -83,6 +84,8 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         head_seconds: how long the head of a request may take to arrive.
         body_seconds: how long the body may take; 16 MiB in 5 minutes is half a megabit a second.
         keep_alive_seconds: how long a connection may idle between two requests.
+        http2_idle_seconds: how long a connection of HTTP/2 may be without calls; clients of gRPC
+            keep theirs for the next call, which is answered sooner for it.
         rate_limit: how often one caller may ask, such as ``600/min``; operations count by their
             weight. Callers that nobody authenticates are told by their address. None by default:
             what is too often only you can know.
@@ -162,6 +165,7 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     head_seconds: Annotated[float, Meta(gt=0)] = 30.0
     body_seconds: Annotated[float, Meta(gt=0)] = 300.0
     keep_alive_seconds: Annotated[float, Meta(gt=0)] = 5.0
+    http2_idle_seconds: Annotated[float, Meta(gt=0)] = 300.0
     rate_limit: str = ""
     rate_limit_per_address: str = ""
     rate_limit_per_tenant: str = ""
