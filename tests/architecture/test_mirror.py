@@ -26,6 +26,8 @@ NO_BEHAVIOUR: Final = frozenset(
         "service/worker.py",
         "stores/base.py",
         "stores/keeping.py",
+        "stores/scope.py",
+        "stores/webhooks.py",
         # Values: what happens on a connection, and what may.
         "bindings/http2/events.py",
         "server/http2_limits.py",
@@ -76,6 +78,11 @@ SHOWN_ELSEWHERE: Final = {
     "bus/nats.py": "contracts/test_bus_nats.py",
     "bus/nats_client.py": "contracts/test_bus_nats.py",
     "bus/postgres.py": "contracts/test_bus_postgres.py",
+    # A webhook is registered and told as clients of every version see it.
+    "push/parcel.py": "unit/push/test_delivery.py",
+    "server/post.py": "scenarios/test_push.py",
+    "server/pushing.py": "scenarios/test_push.py",
+    "server/webhooks.py": "scenarios/test_push.py",
     # Stores keep the promises of one port, shown for all of them alike.
     "server/ending.py": "unit/server/test_live_end.py",
     "stores/memory.py": "contracts/test_task_store.py",
@@ -88,11 +95,13 @@ SHOWN_ELSEWHERE: Final = {
     "stores/postgres/reader.py": "contracts/test_task_store.py",
     "stores/postgres/rows.py": "contracts/test_task_store.py",
     "stores/postgres/writes.py": "unit/stores/postgres/test_steps.py",
+    "stores/memory_webhooks.py": "contracts/test_webhook_store.py",
     "stores/sqlite/connection.py": "unit/stores/sqlite/test_store.py",
     "stores/sqlite/keeping.py": "unit/cli/test_db.py",
     "stores/sqlite/lock.py": "unit/stores/sqlite/test_store.py",
     "stores/sqlite/reader.py": "contracts/test_task_store.py",
     "stores/sqlite/rows.py": "contracts/test_task_store.py",
+    "stores/sqlite/webhook_rows.py": "contracts/test_webhook_store.py",
     "stores/states.py": "contracts/test_task_store.py",
     "stores/sqlite/writer.py": "contracts/test_task_store.py",
 }

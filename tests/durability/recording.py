@@ -15,6 +15,7 @@ from dragoman.stores.base import (
     TaskStore,
     TaskWrite,
 )
+from dragoman.stores.webhooks import WebhookStore
 
 __all__ = ("RecordingStore",)
 
@@ -34,6 +35,10 @@ class RecordingStore:
     @property
     def is_available(self) -> bool:
         return self.inner.is_available
+
+    @property
+    def webhooks(self) -> WebhookStore:
+        return self.inner.webhooks
 
     async def open(self) -> None:
         await self.inner.open()

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from dragoman.auth.combining import Alternative
     from dragoman.model.base import JsonObject
     from dragoman.model.operations import SendMessageRequest
-    from dragoman.server.access import Policy
+    from dragoman.server.access import Policy, Sharing
     from dragoman.service.worker import Outcome, Plan, Turn
 
 __all__ = ("Agent",)
@@ -69,8 +69,11 @@ class Agent:
             them. ``AllOf`` makes one way of several. Without any, only callers on the same machine
             are served.
         authorize: asked before everything that a caller wants to do; see ``AccessRequest``. It may
-            be a coroutine function. It restricts what callers may do with what they own, and cannot
-            open to them what somebody else owns.
+            be a coroutine function. It restricts what callers may do, and cannot open to them what
+            somebody else owns.
+        share: asked before that, with the same; it names the owner in whose records the caller
+            works, so that those for whom it gives the same name share their tasks. None leaves the
+            caller with its own.
         threads: how many plain functions may run at once.
     """
 
@@ -91,6 +94,7 @@ class Agent:
         extended_card: bool = False,
         auth: Sequence[Alternative] = (),
         authorize: Policy | None = None,
+        share: Sharing | None = None,
         threads: int = DEFAULT_THREADS,
         clock: Clock | None = None,
     ) -> None:
@@ -113,6 +117,7 @@ class Agent:
         self.extended_card: Final = extended_card
         self.auth: Final = tuple(auth)
         self.authorize: Final = authorize
+        self.share: Final = share
         self._input_modes = None if input_modes is None else tuple(input_modes)
         self._output_modes = None if output_modes is None else tuple(output_modes)
         self._threads = Threads(threads)

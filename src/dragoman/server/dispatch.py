@@ -6,7 +6,7 @@ The same for all bindings.
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from typing import Final, cast
 
 from msgspec import Struct
@@ -21,6 +21,7 @@ from dragoman.dialects.v0_3_proto.codec import V0_3_PROTO_DIALECT, V0_3Proto
 from dragoman.errors import A2AError, InternalError, StoreError, UnavailableError
 from dragoman.model.operations import STREAMING, Operation, Request
 from dragoman.server import audit, languages
+from dragoman.server.access import Access
 from dragoman.server.addresses import Addressing
 from dragoman.server.door import Visitor
 from dragoman.server.exchange import Exchange, Header
@@ -68,7 +69,9 @@ class Dispatcher:
         is_strict: bool,
         addressing: Addressing = _UNADDRESSED,
         turnstile: Turnstile | None = None,
+        access: Access | None = None,
     ) -> None:
+        self._access = access or Access()
         self._runtime = runtime
         self._gate = gate
         self._addressing = addressing
@@ -92,10 +95,10 @@ class Dispatcher:
             operation = Operation.SUBSCRIBE_TO_TASK
         if is_shared:
             named = languages.task_named(operation, params)
-            origin = await self._origin(named, exchange.principal)
+            origin = await self._origin(operation, named, exchange.principal)
             dialect = languages.dialect_of_origin(origin, is_strict=self._is_strict)
         exchange.voice = dialect
-        extensions = self._activate(dialect, operation, exchange.headers)
+        extensions = self._activate(dialect, operation, exchange)
         reading = dialect.decode_request(operation, params)
         # What reads JSON-RPC answers in JSON-RPC.
         exchange.voice = cast("RpcDialect", reading.answer)
@@ -107,7 +110,7 @@ class Dispatcher:
         if version != "1.0":
             check_version(version, is_old=False, is_strict=self._is_strict)
         dialect = languages.route_dialect(is_strict=self._is_strict)
-        extensions = self._activate(dialect, match.operation, exchange.headers)
+        extensions = self._activate(dialect, match.operation, exchange)
         reading = rest.read_request(match, exchange.query, body, dialect)
         return await self._perform(match.operation, reading, extensions, exchange)
 
@@ -118,12 +121,14 @@ class Dispatcher:
             dialect = languages.rest_shape(body)
         else:
             named = match.fields.get("id" if "taskId" not in match.fields else "taskId", "")
-            origin = await self._origin(named, exchange.principal)
+            origin = await self._origin(match.operation, named, exchange.principal)
             dialect = languages.shape_of_origin(origin)
-        extensions = self._activate(dialect, match.operation, exchange.headers)
+        extensions = self._activate(dialect, match.operation, exchange)
         reading = rest.read_request(match, exchange.query, body, dialect)
         if match.operation in _SENDS:
-            reading = await self._recall(reading, V0_3_PROTO_DIALECT, exchange.principal)
+            reading = await self._recall(
+                match.operation, reading, V0_3_PROTO_DIALECT, exchange.principal
+            )
         return await self._perform(match.operation, reading, extensions, exchange)
 
     async def serve_rpc(
@@ -134,14 +139,12 @@ class Dispatcher:
         visitor: Visitor,
     ) -> Answer:
         """Perform a gRPC method; ``dialect`` is the one of its service."""
-        metadata = visitor.headers
-        check_version(
-            metadata.get(b"a2a-version"), is_old=dialect.has_final, is_strict=self._is_strict
-        )
-        extensions = self._activate(dialect, operation, metadata)
+        stated = visitor.headers.get(b"a2a-version")
+        check_version(stated, is_old=dialect.has_final, is_strict=self._is_strict)
+        extensions = self._activate(dialect, operation, visitor)
         reading = dialect.decode_request(operation, params)
         if dialect.has_final:
-            reading = await self._recall(reading, dialect, visitor.principal)
+            reading = await self._recall(operation, reading, dialect, visitor.principal)
         answer = await self._perform(operation, reading, extensions, visitor)
         # Over HTTP, every answer has these, errors too; here an error has RetryInfo.
         left = visitor.allowance
@@ -161,14 +164,20 @@ class Dispatcher:
         )
 
     def _activate(
-        self, dialect: Dialect, operation: Operation, headers: Mapping[bytes, str]
+        self, dialect: Dialect, operation: Operation, visitor: Visitor
     ) -> tuple[str, ...]:
-        requested = headers.get(b"a2a-extensions")
-        if dialect.has_final and (older := headers.get(b"x-a2a-extensions")):
+        """Return the extensions to activate; what is not offered is written down, and raised."""
+        requested = visitor.headers.get(b"a2a-extensions")
+        if dialect.has_final and (older := visitor.headers.get(b"x-a2a-extensions")):
             # 0.x reference, 4.7: the older name of the header, or both.
             requested = f"{requested},{older}" if requested else older
-        extensions = self._gate.activate(operation, requested)
-        self._gate.check_offered(operation)
+        try:
+            extensions = self._gate.activate(operation, requested)
+            self._gate.check_offered(operation)
+        except A2AError as error:
+            # The request is not read yet, so the tenant that it names is not known.
+            audit.refused(visitor.principal.owner, operation.value, "", error)
+            raise
         return extensions
 
     def _wants_stream(self, exchange: Exchange, params: bytes) -> bool:
@@ -177,7 +186,7 @@ class Dispatcher:
             return False
         return "text/event-stream" in exchange.headers.get(b"accept", "")
 
-    async def _origin(self, task_id: str, principal: Principal) -> str:
+    async def _origin(self, operation: Operation, task_id: str, principal: Principal) -> str:
         """Return the name of the dialect in which a task was begun.
 
         "" if it is not known, or not the caller's. The versions that ask have no tenants.
@@ -185,10 +194,15 @@ class Dispatcher:
         if not task_id:
             return ""
         service = self._runtime.started or await self._runtime.service()
-        return await service.origin_of(task_id, Call(principal=principal))
+        call = await self._access.shared(operation, Call(principal=principal))
+        return await service.origin_of(task_id, call)
 
     async def _recall(
-        self, reading: Reading, form: GrpcDialect | V0_3Proto, principal: Principal
+        self,
+        operation: Operation,
+        reading: Reading,
+        form: GrpcDialect | V0_3Proto,
+        principal: Principal,
     ) -> Reading:
         """Have a request of this form answered in the variant in which its task was begun.
 
@@ -197,7 +211,8 @@ class Dispatcher:
         named = languages.task_shown(reading.request)
         if not named or reading.answer is not form:
             return reading
-        return reading._replace(answer=form.variant(await self._origin(named, principal)))
+        origin = await self._origin(operation, named, principal)
+        return reading._replace(answer=form.variant(origin))
 
     async def _perform(
         self,
@@ -240,7 +255,10 @@ class Dispatcher:
             base_url=self._addressing.base_of(visitor) if is_card else "",
         )
         self._gate.admit(request, call)
+        # The caller's own, whoever's records it works in.
         self._turnstile.admit(operation, visitor, call.tenant)
+        if self._access.is_shared:
+            call = await self._access.shared(operation, call)
         service = self._runtime.started or await self._runtime.service()
         echo = _echo(extensions, is_old=is_old) if extensions else ()
         handler = _HANDLERS[operation]

@@ -507,6 +507,7 @@ class LiveTask:
             wake_at_ms=wake_at_ms if wake_at_ms != self._stored_wake_at_ms else None,
             attempts=self.attempts if self.attempts != self._stored_attempts else None,
             send=self._send,
+            at_ms=self._clock.now_ms(),
         )
         self._in_flight = write
         self._entries = []
@@ -536,6 +537,7 @@ class LiveTask:
             expected_seq=self._stored_seq,
             entries=tuple(self._entries[:-1]),
             events=self._events - 1,
+            at_ms=self._clock.now_ms(),
         )
         self._flying_mark = self._stored_mark + write.events
         self._in_flight = write

@@ -128,11 +128,7 @@ class Turns:
         if live.standing.has_ended:
             seat.leave()
             return
-        if replay.begun_by is None:
-            errand = Errand(message=live.history()[0])
-        else:
-            errand = decode_errand(replay.begun_by)
-        await self.run(live, errand, seat, replay)
+        await self.run(live, _errand_of(live, replay), seat, replay)
 
     async def answer(
         self,
@@ -161,7 +157,8 @@ class Turns:
 
     async def clean_up(self, live: LiveTask) -> None:
         """Call the worker's hook for a task that was canceled."""
-        errand = Errand(message=live.history()[0])
+        # What the task was about when it was canceled, and for whom, is in its journal.
+        errand = _errand_of(live, await self._replay_of(live))
         try:
             await self._worker.canceled(LiveTurn(live, errand, Seat(self._slots), self._clock))
         except Exception:
@@ -268,3 +265,10 @@ class Turns:
         """Wait until the task takes commands; if it never will again, this turn is canceled."""
         while live.failure is not None:
             await self._clock.sleep(STORE_POLL_SECONDS)
+
+
+def _errand_of(live: LiveTask, replay: Replay) -> Errand:
+    """Return what a turn was begun by; a message that came alone is kept in the history only."""
+    if replay.begun_by is None:
+        return Errand(message=live.history()[0])
+    return decode_errand(replay.begun_by)

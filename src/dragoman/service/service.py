@@ -37,7 +37,8 @@ class Call(Struct, frozen=True, kw_only=True, gc=False):
     """Who calls and how: what an operation needs beside its request.
 
     Attributes:
-        tenant, principal: whose records the call may touch, and who makes it.
+        tenant, principal: where the call is made, and who makes it.
+        on_behalf_of: whose records the call touches, if they are not the caller's own.
         dialect: the name of the wire form the caller speaks.
         extensions: the extensions active for this call.
         cursor: the last event the caller has seen (``Last-Event-ID``), if it said so.
@@ -51,6 +52,7 @@ class Call(Struct, frozen=True, kw_only=True, gc=False):
 
     tenant: str = ""
     principal: Principal = NOBODY
+    on_behalf_of: str = ""
     dialect: str = "1.0"
     extensions: tuple[str, ...] = ()
     cursor: int | None = None
@@ -61,8 +63,8 @@ class Call(Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def owner(self) -> str:
-        """Whose records the caller's are."""
-        return self.principal.owner
+        """Whose records the call touches."""
+        return self.on_behalf_of or self.principal.owner
 
     @property
     def scopes(self) -> frozenset[str]:

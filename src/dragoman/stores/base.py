@@ -33,6 +33,8 @@ from dragoman.engine.journal import JournalEntry
 from dragoman.errors import StoreError
 from dragoman.model.documents import EventDocument, TaskDocument
 from dragoman.model.tasks import TaskState
+from dragoman.stores.scope import Scope
+from dragoman.stores.webhooks import NewWebhook, WebhookStore
 
 __all__ = (
     "CANCEL_ITEM",
@@ -62,13 +64,6 @@ CANCEL_ITEM: Final = b'{"cancel":true}'
 """The body of an item of an inbox that is no message: the task is to be canceled."""
 
 
-class Scope(Struct, frozen=True, gc=False):
-    """Whose records: every record belongs to exactly one tenant and owner."""
-
-    tenant: str
-    owner: str
-
-
 class SendKey(Struct, frozen=True, gc=False, cache_hash=True):
     """What makes a send recognisable when it is tried again; looked up in several places."""
 
@@ -96,7 +91,9 @@ class SendRecord(Struct, frozen=True, kw_only=True, gc=False):
 class NewTask(Struct, frozen=True, kw_only=True, gc=False):
     """What is written once, when a task is created.
 
-    ``alias``: the id that its client made up for it (0.1), "" for none.
+    Attributes:
+        alias: the id that its client made up for it (0.1), "" for none.
+        webhook: registered with it, and told of everything from its first event on.
     """
 
     scope: Scope
@@ -105,6 +102,7 @@ class NewTask(Struct, frozen=True, kw_only=True, gc=False):
     origin_dialect: str
     created_ms: int
     alias: str = ""
+    webhook: NewWebhook | None = None
 
 
 class InboxItem(Struct, frozen=True, gc=False):
@@ -150,6 +148,7 @@ class TaskWrite(Struct, frozen=True, kw_only=True, gc=False):
             what was said before.
         attempts: how often the task was run again since it last got on; None keeps the count.
         send: the send this write answers, to recognise when it is tried again.
+        at_ms: when this was written; webhooks of the task have something to tell since then.
     """
 
     task_id: str
@@ -167,6 +166,7 @@ class TaskWrite(Struct, frozen=True, kw_only=True, gc=False):
     wake_at_ms: int | None = None
     attempts: int | None = None
     send: SendRecord | None = None
+    at_ms: int = 0
 
 
 class StoredTask(Struct, frozen=True, kw_only=True, gc=False):
@@ -253,6 +253,11 @@ class TaskStore(Protocol):
     @property
     def is_available(self) -> bool:
         """False from a failure of the engine until a probe write succeeds."""
+        ...
+
+    @property
+    def webhooks(self) -> WebhookStore:
+        """The webhooks of the tasks; there once the store is open."""
         ...
 
     async def open(self) -> None:
@@ -352,7 +357,8 @@ class TaskStore(Protocol):
         """Remove the tasks that ended before ``before_ms``; return how many.
 
         All that belongs to a task goes in one commit with it: its log, snapshot, journal and inbox,
-        what its client called it, and the records of its sends. Other writes come in between.
+        what its client called it, the records of its sends, its webhooks and their dead letters.
+        A task whose webhooks have something to send stays. Other writes come in between.
         """
         ...
 

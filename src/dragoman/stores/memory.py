@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from dragoman.errors import ConflictError, StoreError, StoreUnavailableError
 from dragoman.stores.base import WHOLE_INBOX, InboxItem, StoredPage, StoredTask
+from dragoman.stores.memory_webhooks import MemoryWebhooks, TaskFacts
 from dragoman.stores.segments import entries_until, number_events
 
 if TYPE_CHECKING:
@@ -143,6 +144,12 @@ class MemoryTaskStore:
         self._sends = self._records.sends
         self._waiting: deque[tuple[Change | TaskWrite, Done]] = deque()
         self._is_open = False
+        self._webhooks = MemoryWebhooks(find_task=self._facts, changed=self._changed)
+
+    @property
+    def webhooks(self) -> MemoryWebhooks:
+        """The webhooks of the tasks."""
+        return self._webhooks
 
     @property
     def is_available(self) -> bool:
@@ -227,7 +234,8 @@ class MemoryTaskStore:
 
         def change() -> None:
             for task in list(self._tasks.values()):
-                if task.state.is_terminal and task.status_at_ms < before_ms:
+                is_old = task.state.is_terminal and task.status_at_ms < before_ms
+                if is_old and not self._webhooks.has_news(task.id):
                     removed.add(task.id)
                     self._delete(task)
             for name in [k for k, v in self._aliases.items() if v in removed]:
@@ -244,6 +252,7 @@ class MemoryTaskStore:
         del order[bisect_left(order, (task.status_at_ms, task.id))]
         self._counts[scope, task.state] -= 1
         del self._tasks[task.id]
+        self._webhooks.delete_of(task.id)
 
     def _submit(self, change: Change | TaskWrite, done: Done) -> None:
         if not self._is_open:
@@ -314,6 +323,18 @@ class MemoryTaskStore:
         task.take_up(write.inbox_taken)
         if write.send is not None:
             self._sends[write.send.key] = write.send
+        self._mark_webhooks(task, write)
+
+    def _mark_webhooks(self, task: MemoryTask, write: TaskWrite) -> None:
+        at_ms = max(write.at_ms, 1)
+        if write.created is not None and write.created.webhook is not None:
+            self._webhooks.create(task.id, task.new.scope, write.created.webhook, at_ms)
+        elif write.events:
+            self._webhooks.mark(task.id, at_ms, has_status=write.state is not None)
+
+    def _facts(self, task_id: str) -> TaskFacts | None:
+        task = self._tasks.get(task_id)
+        return None if task is None else TaskFacts(task.new.scope, task.seq, task.state)
 
     def _create(self, task: MemoryTask) -> None:
         self._tasks[task.id] = task

@@ -156,6 +156,24 @@ def test_files_for_tls_that_are_wrong_are_told_in_one_line(
 
 
 @pytest.mark.usefixtures("alone")
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--push-ports", "443,x"], "--push-ports: Expected `int`, got `str` - at `$.push_ports"),
+        (["--push-ports", "0"], "--push-ports: Expected `int` >= 1"),
+        (["--push-events", "states,all"], "--push-events: Invalid enum value 'all'"),
+        (["--push-signing", "rsa"], "--push-signing: Invalid enum value 'rsa'"),
+        (["--push-allow-hosts", "10.0.0.0/99"], "push_allow_hosts: '10.0.0.0/99' is"),
+        (["--push-keys", "bot.py"], "bot.py "),
+    ],
+)
+def test_what_is_wrong_with_webhooks_is_told_in_one_line(
+    arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert refused("--port", "0", *arguments, capsys=capsys).startswith(told)
+
+
+@pytest.mark.usefixtures("alone")
 @pytest.mark.parametrize("host", ["192.0.2.1", "2001:db8::1"])
 def test_a_host_that_is_not_ours_is_told(host: str, capsys: pytest.CaptureFixture[str]) -> None:
     line = refused("--host", host, "--port", "0", capsys=capsys)

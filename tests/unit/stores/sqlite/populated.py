@@ -11,8 +11,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from dragoman import Agent, Context
+from dragoman.model.push import TaskPushNotificationConfig
 from dragoman.stores.base import TaskStore
 from dragoman.stores.sqlite.store import SQLiteTaskStore
+from dragoman.stores.webhooks import NewWebhook
 from tests.durability.hosting import Hosted, hosting
 from tests.durability.waiting import until
 from tests.wire import message
@@ -66,8 +68,8 @@ async def leave_tasks(store: TaskStore, wake_at_ms: Callable[[str], object]) -> 
         wake_at_ms: tells when a task is to be woken, past the store.
     """
     async with hosting(agent, store) as hosted:
-        for skill in ("count", "ask"):
-            await _send(hosted, skill)
+        await _send(hosted, "count")
+        await store.webhooks.put(await _send(hosted, "ask"), _webhook())
         held = await _send(hosted, "hold", is_urgent=True)
         await _send(hosted, "hold", is_urgent=True, task=held)
         asleep = await _send(hosted, "sleep", is_urgent=True)
@@ -84,6 +86,11 @@ async def leave_tasks(store: TaskStore, wake_at_ms: Callable[[str], object]) -> 
             },
         )
         await until(lambda: bool(wake_at_ms(asleep)))
+
+
+def _webhook() -> NewWebhook:
+    config = TaskPushNotificationConfig(id="w-1", url="https://hooks.example/")
+    return NewWebhook(config=config, dialect="1.0", host="hooks.example", created_ms=1)
 
 
 async def _send(
