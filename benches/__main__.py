@@ -1,6 +1,6 @@
 """Compare Dragoman with the reference SDK and with bare ASGI on this machine.
 
-python -m benches            everything, about twelve minutes
+python -m benches            everything, about fifteen minutes
 python -m benches --quick    the headline ratios, about two minutes; exits 1 under a floor
 """
 

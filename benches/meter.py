@@ -29,6 +29,7 @@ class Outcome:
     values: dict[str, float]
     wall_seconds: float = 0.0
     server_cpu_us_per_op: float = 0.0
+    database_cpu_us_per_op: float = 0.0
     load_share: float = 0.0
     foreign_share: float = 0.0
     spin_ns: int = 0
@@ -41,9 +42,10 @@ class Meter:
     server: Server
     wall_seconds: float = 0.0
     server_cpu_seconds: float = 0.0
+    database_cpu_seconds: float = 0.0
     load_cpu_seconds: float = 0.0
     busy_seconds: float = 0.0
-    _marks: tuple[float, float, float, float] = field(default=(0.0, 0.0, 0.0, 0.0))
+    _marks: tuple[float, float, float, float, float] = field(default=(0.0, 0.0, 0.0, 0.0, 0.0))
 
     def __enter__(self) -> "Meter":
         gc.collect()
@@ -51,6 +53,7 @@ class Meter:
         self._marks = (
             time.perf_counter(),
             self.server.cpu_seconds(),
+            self.server.database_cpu_seconds(),
             _own_cpu_seconds(),
             busy_seconds(),
         )
@@ -62,13 +65,14 @@ class Meter:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        wall, server_cpu, own_cpu, busy = self._marks
+        wall, server_cpu, database_cpu, own_cpu, busy = self._marks
         self.wall_seconds = time.perf_counter() - wall
         self.load_cpu_seconds = _own_cpu_seconds() - own_cpu
         self.busy_seconds = busy_seconds() - busy
         gc.enable()
         if error is None:
             self.server_cpu_seconds = self.server.cpu_seconds() - server_cpu
+            self.database_cpu_seconds = self.server.database_cpu_seconds() - database_cpu
 
     def per_cpu_second(self, ops: int) -> float:
         """Return how many of the operations the server did in a second of its CPU time."""
@@ -77,10 +81,12 @@ class Meter:
     def outcome(self, ops: int, **values: float) -> Outcome:
         """Close the sample: spin for calibration and put everything together."""
         wall = self.wall_seconds
-        foreign = self.busy_seconds - self.server_cpu_seconds - self.load_cpu_seconds
+        known = self.server_cpu_seconds + self.database_cpu_seconds + self.load_cpu_seconds
+        foreign = self.busy_seconds - known
         outcome = Outcome(ops, values, wall, spin_ns=spin_on_server_core(SPIN_ROUNDS))
         if ops and wall >= SHORT_SECONDS:
             outcome.server_cpu_us_per_op = self.server_cpu_seconds / ops * 1e6
+            outcome.database_cpu_us_per_op = self.database_cpu_seconds / ops * 1e6
             outcome.load_share = self.load_cpu_seconds / wall
             outcome.foreign_share = max(0.0, foreign / wall)
         return outcome

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from benches import credentials
+from benches.database import Database
 from benches.load import HOST, CheckError, call
 from benches.load_grpc import call_grpc
 from benches.wire_grpc import LIST_TASKS, list_tasks
@@ -46,7 +47,12 @@ SDK_VERSION = "1.3.0"
 # The SDK imports SQLAlchemy and gRPC whenever they are installed, which costs start time and
 # memory. Each kind of server therefore has an environment of its own, so that the in-memory one is
 # as light as it can be.
-SDK_EXTRAS = {"memory": "http-server", "sqlite": "http-server,sqlite", "grpc": "http-server,grpc"}
+SDK_EXTRAS = {
+    "memory": "http-server",
+    "sqlite": "http-server,sqlite",
+    "postgres": "http-server,postgresql",
+    "grpc": "http-server,grpc",
+}
 SERVER_PACKAGES = ("uvicorn", "httptools", "uvloop<0.23")
 
 # The SDK builds its 100,000 preloaded tasks before it listens; everything else is up in a second.
@@ -55,6 +61,8 @@ STOP_TIMEOUT_SECONDS = 5.0
 POLL_SECONDS = 0.003
 
 SERVER_CORE, LOAD_CORE = 0, 1
+# Where there are four cores, what stands for other machines has cores of its own.
+OTHER_SERVER_CORE, DATABASE_CORE = (2, 3) if len(os.sched_getaffinity(0)) >= 4 else (0, 1)
 _TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 
 Side = str
@@ -71,6 +79,7 @@ class ServerError(Exception):
 class Spec:
     """Which server: whose, on which store, holding how many tasks, speaking gRPC alone or not.
 
+    `replicas` on one PostgreSQL are sampled as one server.
     `options` are further ones for `dragoman serve`.
     `guard` names the agent of ours that asks its callers who they are; without it nobody is asked.
     """
@@ -81,13 +90,15 @@ class Spec:
     is_grpc: bool = False
     options: tuple[str, ...] = ()
     guard: str = ""
+    replicas: int = 1
 
     @property
     def name(self) -> str:
         """A short name for logs and results."""
         stored = f"-{self.stored}" if self.stored else ""
         guard = f"-{self.guard}" if self.guard else ""
-        return f"{self.side}-{'grpc' if self.is_grpc else self.store}{stored}{guard}"
+        replicas = f"-x{self.replicas}" if self.replicas > 1 else ""
+        return f"{self.side}-{'grpc' if self.is_grpc else self.store}{stored}{guard}{replicas}"
 
     @property
     def environment(self) -> str:
@@ -97,7 +108,7 @@ class Spec:
 
 @dataclass
 class Server:
-    """A running server process."""
+    """A running server process, with its other replicas and its database if it has them."""
 
     spec: Spec
     port: int
@@ -105,12 +116,24 @@ class Server:
     start_seconds: float
     task_ids: list[str] = field(default_factory=list[str])
     notes: dict[str, float] = field(default_factory=dict[str, float])
+    others: "list[Server]" = field(default_factory=list["Server"])
+    database: Database | None = None
+
+    @property
+    def ports(self) -> list[int]:
+        """Where it listens, and where its other replicas do."""
+        return [self.port, *(other.port for other in self.others)]
 
     def cpu_seconds(self) -> float:
-        """Return the CPU time the process has used, all threads, user and system."""
+        """Return the CPU time it and its replicas have used, all threads, user and system."""
         stat = Path(f"/proc/{self.process.pid}/stat").read_text()
         fields = stat[stat.rindex(")") + 2 :].split()
-        return (int(fields[11]) + int(fields[12])) / _TICKS_PER_SECOND
+        own = (int(fields[11]) + int(fields[12])) / _TICKS_PER_SECOND
+        return own + sum(other.cpu_seconds() for other in self.others)
+
+    def database_cpu_seconds(self) -> float:
+        """Return the CPU time its database has used, whoever asked; 0 if it is part of it."""
+        return self.database.cpu_seconds() if self.database else 0.0
 
     def rss_kb(self) -> float:
         """Return the resident memory of the process."""
@@ -120,7 +143,9 @@ class Server:
         raise ServerError(what=f"{self.spec.name} has ended")
 
     def stop(self) -> None:
-        """End the process, politely first."""
+        """End the process and its replicas, politely first."""
+        for other in self.others:
+            other.stop()
         if self.process.poll() is not None:
             return
         self.process.send_signal(signal.SIGTERM)
@@ -139,6 +164,7 @@ class Fleet:
     sides: tuple[Side, ...]
     _servers: dict[Spec, Server] = field(default_factory=dict[Spec, Server])
     _started: int = 0
+    _postgres: Database | None = None
 
     async def get(self, spec: Spec) -> Server:
         """Return the running server for `spec`, starting it if need be."""
@@ -147,13 +173,27 @@ class Fleet:
         return self._servers[spec]
 
     async def start(self, spec: Spec) -> Server:
-        """Start one more server for `spec`; the caller stops it."""
+        """Start one more server for `spec`, with its replicas; the caller stops it."""
         self._started += 1
+        store = self._store(spec)
+        server = await self._start_one(spec, store, SERVER_CORE)
+        server.database = self._postgres if spec.store == "postgres" else None
+        try:
+            for number in range(1, spec.replicas):
+                # One after the other: the SDK's would both make its tables.
+                other = await self._start_one(spec, store, OTHER_SERVER_CORE, f"-{number}")
+                server.others.append(other)
+        except BaseException:
+            server.stop()
+            raise
+        return server
+
+    async def _start_one(self, spec: Spec, store: str, core: int, mark: str = "") -> Server:
         port = free_port()
-        command = self._command(spec, port)
-        log = WORK / "logs" / f"{spec.name}.log"
+        command = self._command(spec, port, store)
+        log = WORK / "logs" / f"{spec.name}{mark}.log"
         started = time.perf_counter()
-        server = Server(spec, port, _spawn(command, log), 0.0)
+        server = Server(spec, port, _spawn(command, log, core), 0.0)
         try:
             await _wait_until_up(server, log)
         except BaseException:
@@ -169,8 +209,7 @@ class Fleet:
             if server:
                 server.stop()
 
-    def _command(self, spec: Spec, port: int) -> list[str]:
-        store = "memory:" if spec.store == "memory" else self._database(spec)
+    def _command(self, spec: Spec, port: int, store: str) -> list[str]:
         arguments = ["--port", str(port), "--store", store]
         if spec.side == "bare":
             script = "bare_grpc.py" if spec.is_grpc else "bare.py"
@@ -179,6 +218,7 @@ class Fleet:
             script = str(AGENTS / "sdk.py")
             interpreter = str(prepare_sdk(self.sdk_base, spec.environment))
             arguments += ["--grpc"] if spec.is_grpc else []
+            arguments += ["--cluster"] if spec.replicas > 1 else []
             return [interpreter, script, *arguments, "--preload", str(spec.stored)]
         program = str(Path(sys.executable).with_name("dragoman"))
         agent = str(AGENTS / "subject.py")
@@ -189,28 +229,43 @@ class Fleet:
         level = "error" if spec.options else "warning"
         return [program, "serve", agent, *arguments, *spec.options, "--log-level", level]
 
-    def _database(self, spec: Spec) -> str:
-        """Name a database file that does not exist yet."""
+    def _store(self, spec: Spec) -> str:
+        """Name a store with nothing in it yet."""
+        if spec.store == "memory":
+            return "memory:"
+        if spec.store == "postgres":
+            return self._database().create(f"bench_{self._started}")
         folder = WORK / "data" / f"{os.getpid()}-{self._started}-{spec.name}"
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         return f"sqlite:///{folder / 'tasks.db'}"
 
+    def _database(self) -> Database:
+        if self._postgres is None:
+            self._postgres = Database()
+            for pid in self._postgres.processes():
+                # What it starts later stays there, too.
+                _pin(pid, DATABASE_CORE)
+        return self._postgres
+
     def clean(self) -> None:
         """Stop everything and remove the databases of this run."""
         self.stop()
+        if self._postgres is not None:
+            self._postgres.stop()
+            self._postgres = None
         for folder in (WORK / "data").glob(f"{os.getpid()}-*"):
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _spawn(command: list[str], log: Path) -> subprocess.Popen[bytes]:
-    """Start a server process on the servers' core, its words going to a file."""
+def _spawn(command: list[str], log: Path, core: int) -> subprocess.Popen[bytes]:
+    """Start a server process on a core, its words going to a file."""
     log.parent.mkdir(parents=True, exist_ok=True)
     # The SDK is quoted at its fastest: without its tracing wrapper.
     environment = os.environ | {"OTEL_INSTRUMENTATION_A2A_SDK_ENABLED": "false"}
     with log.open("wb") as sink:
         process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=sink, stderr=sink)
-    _pin(process.pid, SERVER_CORE)
+    _pin(process.pid, core)
     return process
 
 

@@ -16,7 +16,10 @@ import httpx2
 
 from tests.ports import steady_port
 
-__all__ = ("Replica", "dragoman", "replicas")
+__all__ = ("PATIENCE_SECONDS", "THIS_VERSION", "Replica", "dragoman", "replicas")
+
+THIS_VERSION: Final = ("-m", "dragoman")
+"""The program, as Python is to run it."""
 
 PATIENCE_SECONDS: Final = 60
 _PAUSE_SECONDS: Final = 0.05
@@ -38,11 +41,11 @@ class Replica:
         self._arguments = ("serve", str(agent), "--port", str(self.port), *arguments)
         self._process: subprocess.Popen[bytes] | None = None
 
-    def begin(self, settings: Mapping[str, str]) -> None:
-        """Start it, with these settings in its environment; ``is_ready`` tells when it serves."""
+    def begin(self, settings: Mapping[str, str], *, program: Sequence[str] = THIS_VERSION) -> None:
+        """Start it, with these settings in its environment; wait until it is ready afterwards."""
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
-                _command(*self._arguments),
+                (sys.executable, *program, *self._arguments),
                 stdout=log,
                 stderr=log,
                 env=_environment(settings),
@@ -119,21 +122,19 @@ async def replicas(
             member.kill()
 
 
-async def dragoman(*arguments: str) -> subprocess.CompletedProcess[str]:
+async def dragoman(
+    *arguments: str, program: Sequence[str] = THIS_VERSION
+) -> subprocess.CompletedProcess[str]:
     """Run a command to its end."""
     return await asyncio.to_thread(
         subprocess.run,
-        _command(*arguments),
+        (sys.executable, *program, *arguments),
         capture_output=True,
         text=True,
         env=_environment({}),
         timeout=PATIENCE_SECONDS,
         check=False,
     )
-
-
-def _command(*arguments: str) -> Sequence[str]:
-    return (sys.executable, "-m", "dragoman", *arguments)
 
 
 def _environment(settings: Mapping[str, str]) -> dict[str, str]:

@@ -41,14 +41,16 @@ _SETTINGS: Final = {
     "listen_addresses": "127.0.0.1",
     # A test reaches it by its port; a socket file would need a short path.
     "unix_socket_directories": "",
-    # What a process wrote survives the process; only a machine that loses power needs these.
-    "fsync": "off",
-    "full_page_writes": "off",
     "max_connections": "200",
     "shared_buffers": "32MB",
     # Tests of locks that bite each other are not to wait a second for it.
     "deadlock_timeout": "100ms",
     "log_min_messages": "warning",
+}
+_HASTY: Final = {
+    # What a process wrote survives the process; only a machine that loses power needs these.
+    "fsync": "off",
+    "full_page_writes": "off",
 }
 
 
@@ -57,10 +59,14 @@ class PostgresServer:
 
     Attributes:
         port: where it listens; it stays the same over restarts.
+
+    Args:
+        is_durable: what it has kept survives a power cut, which takes its time.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, is_durable: bool = False) -> None:
         self._folder = folder
+        self._settings = _SETTINGS if is_durable else _SETTINGS | _HASTY
         self._user = "nobody" if os.geteuid() == 0 else None
         self._programs = _programs_for(self._user, folder)
         self._data = folder / "data"
@@ -77,6 +83,12 @@ class PostgresServer:
             *("--locale", "C", "--auth", "trust", "--no-sync", "--no-instructions"),
         )
 
+    @property
+    def pid(self) -> int:
+        """The process that all of its others come from, while it runs."""
+        assert self._process is not None
+        return self._process.pid
+
     def url(self, database: str = "postgres") -> str:
         """Return the address of a database."""
         return f"postgresql://postgres@127.0.0.1:{self.port}/{database}"
@@ -84,7 +96,7 @@ class PostgresServer:
     def start(self) -> None:
         """Start the server and wait until it takes connections."""
         self.port = self.port or _free_port()
-        settings = [f"-c{name}={value}" for name, value in _SETTINGS.items()]
+        settings = [f"-c{name}={value}" for name, value in self._settings.items()]
         with (self._folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
                 [self._programs / "postgres", "-D", self._data, "-p", str(self.port), *settings],

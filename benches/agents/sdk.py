@@ -15,6 +15,12 @@ import uvicorn
 import uvloop
 from a2a.helpers.proto_helpers import new_task_from_user_message, new_text_part
 from a2a.server.agent_execution import AgentExecutor, RequestContext
+from a2a.server.cluster import (
+    DatabaseTaskEventStream,
+    TaskEventStream,
+    VersionedDatabaseTaskStore,
+    VersionedTaskStore,
+)
 from a2a.server.context import ServerCallContext
 from a2a.server.events import EventQueue
 from a2a.server.request_handlers import DefaultRequestHandler
@@ -112,13 +118,20 @@ async def _preload(store: TaskStore, count: int) -> None:
         await store.save(task, context)
 
 
-def _make_store(url: str) -> TaskStore:
+def _make_store(
+    url: str, *, is_cluster: bool
+) -> tuple[TaskStore | VersionedTaskStore, TaskEventStream | None]:
+    """Return a store and, in a cluster, the stream by which one replica hears of another."""
     if url == "memory:":
-        return InMemoryTaskStore()
+        return InMemoryTaskStore(), None
     # SQLAlchemy is absent from the environment of the in-memory server, which must not pay for it.
     from sqlalchemy.ext.asyncio import create_async_engine  # noqa: PLC0415 - see above
 
-    return DatabaseTaskStore(create_async_engine(url.replace("sqlite:", "sqlite+aiosqlite:")))
+    driver = url.replace("sqlite:", "sqlite+aiosqlite:").replace("gresql:", "gresql+asyncpg:")
+    engine = create_async_engine(driver)
+    if is_cluster:
+        return VersionedDatabaseTaskStore(engine), DatabaseTaskEventStream(engine)
+    return DatabaseTaskStore(engine), None
 
 
 def _make_card(url: str) -> AgentCard:
@@ -136,14 +149,23 @@ def _make_card(url: str) -> AgentCard:
     )
 
 
-async def _serve(port: int, store_url: str, preload: int, *, is_grpc: bool) -> None:
-    store = _make_store(store_url)
-    await _preload(store, preload)
-    card = _make_card(f"http://127.0.0.1:{port}/")
+async def _serve(options: argparse.Namespace) -> None:
+    store, events = _make_store(options.store, is_cluster=options.cluster)
+    # Its tables, before another replica wants to make them.
+    if not isinstance(store, InMemoryTaskStore):
+        await store.initialize()
+    if events is not None:
+        await events.initialize()
+    if options.preload:
+        await _preload(store, options.preload)
+    card = _make_card(f"http://127.0.0.1:{options.port}/")
     handler = DefaultRequestHandler(
-        agent_executor=BenchExecutor(), task_store=store, agent_card=card
+        agent_executor=BenchExecutor(), task_store=store, agent_card=card, event_stream=events
     )
-    await (_serve_grpc(port, handler) if is_grpc else _serve_http(port, handler, card))
+    if options.grpc:
+        await _serve_grpc(options.port, handler)
+    else:
+        await _serve_http(options.port, handler, card)
 
 
 async def _serve_grpc(port: int, handler: DefaultRequestHandler) -> None:
@@ -179,9 +201,9 @@ def main() -> None:
     parser.add_argument("--store", default="memory:")
     parser.add_argument("--preload", type=int, default=0)
     parser.add_argument("--grpc", action="store_true", help="serve gRPC instead of HTTP")
-    options = parser.parse_args()
+    parser.add_argument("--cluster", action="store_true", help="be one of several on a database")
     # uvloop's own runner: the preload needs the loop before uvicorn would make it.
-    uvloop.run(_serve(options.port, options.store, options.preload, is_grpc=options.grpc))
+    uvloop.run(_serve(parser.parse_args()))
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ Floors and goals are multiples in our favour, whichever way the value itself poi
 ListTasks in a fortieth of the SDK's time is a floor of 40.
 """
 
+import os
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,16 +18,22 @@ from benches.metrics.scenarios import (
     OURS_0_3,
     OURS_0_3_GRPC,
     OURS_0_3_REST,
+    OURS_ELSEWHERE,
     OURS_GRPC,
+    OURS_HERE,
     OURS_KEYED,
     OURS_MEMORY,
+    OURS_POSTGRES,
+    OURS_REPLICAS,
     OURS_REST,
     OURS_TOKENED,
     OURS_TOLD_OF,
     OURS_VERIFYING,
     SDK,
     SDK_CALLER,
+    SDK_ELSEWHERE,
     SDK_GRPC,
+    SDK_POSTGRES,
     SDK_SQLITE,
 )
 
@@ -120,6 +127,53 @@ ROWS: Final = (
         goal=40,
         limit=BARE,
         of_limit=0.50,
+    ),
+    Row(
+        "send-postgres",
+        "SendMessage, PostgreSQL vs SDK PostgreSQL",
+        "postgres",
+        "per_second",
+        "req/s",
+        OURS_POSTGRES,
+        SDK_POSTGRES,
+        floor=30,
+        goal=70,
+    ),
+    Row(
+        "replicas",
+        "Two replicas against one, CPU of the servers",
+        "postgres",
+        "per_cpu_second",
+        "req/cpu s",
+        OURS_REPLICAS,
+        limit=OURS_POSTGRES,
+        of_limit=0.91,
+        is_share_floor=True,
+    ),
+    # Two cores carry the load and the database as well: what a second replica adds is seen on four.
+    Row(
+        "replicas-rate",
+        "Two replicas against one, rate",
+        "postgres",
+        "per_second",
+        "req/s",
+        OURS_REPLICAS,
+        limit=OURS_POSTGRES,
+        of_limit=1.5,
+        is_share_floor=(os.cpu_count() or 1) >= 4,
+    ),
+    Row(
+        "elsewhere",
+        "An event's way to a reader at another replica",
+        "elsewhere",
+        "p50_ms",
+        "ms",
+        OURS_ELSEWHERE,
+        SDK_ELSEWHERE,
+        is_lower_better=True,
+        floor=20,
+        goal=100,
+        limit=OURS_HERE,
     ),
     Row(
         "send-rest",

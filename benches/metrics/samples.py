@@ -14,6 +14,7 @@ from benches.load import (
     CheckError,
     Reader,
     Request,
+    Run,
     Stream,
     call,
     closed_loop,
@@ -39,6 +40,7 @@ __all__ = (
     "list_first",
     "list_status",
     "paced",
+    "send_long",
     "send_many",
     "send_one",
     "sends",
@@ -50,6 +52,8 @@ __all__ = (
 # Sized so that the slowest side answers a few hundred times and the fastest thousands of times.
 SEND_SECONDS = 0.6
 SEND_CONNECTIONS = 32
+# Where the slow side answers a few dozen times a second.
+LONG_SECONDS = 2.0
 # What differs by a tenth is told apart by many short samples, close to each other.
 SHORT_SECONDS = 0.3
 STREAM_CONNECTIONS = 8
@@ -118,20 +122,23 @@ async def fill(server: Server) -> None:
     server.notes["fill_growth_mb"] = (server.rss_kb() - before_kb) / 1024
 
 
+Wording = Callable[[], tuple[Request, Check]]
+"""Makes requests of one kind, numbered anew, and the check of their answers."""
+
+
 async def _send(
-    server: Server,
-    connections: int,
-    wording: tuple[Request, Check],
-    *,
-    seconds: float = SEND_SECONDS,
+    server: Server, connections: int, wording: Wording, *, seconds: float = SEND_SECONDS
 ) -> Outcome:
-    """Send echoes; every one must be finished, answered and afterwards stored."""
-    request, check = wording
+    """Send echoes to each replica; all must be finished, answered and afterwards stored."""
     before = await _total(server)
     with Meter(server) as meter:
-        run = await closed_loop(
-            server.port, request, check, connections=connections, seconds=seconds
+        runs = await asyncio.gather(
+            *(
+                closed_loop(port, *wording(), connections=connections, seconds=seconds)
+                for port in server.ports
+            )
         )
+    run = Run(max(run.seconds for run in runs), [ns for run in runs for ns in run.latencies_ns], [])
     stored = await _total(server) - before
     if stored != run.count:
         raise CheckError(wanted=f"{run.count} more tasks stored", got=stored)
@@ -148,21 +155,24 @@ async def _send(
 
 async def send_many(server: Server) -> Outcome:
     """SendMessage on 32 connections."""
-    return await _send(server, SEND_CONNECTIONS, wire.echo_jsonrpc())
+    return await _send(server, SEND_CONNECTIONS, wire.echo_jsonrpc)
+
+
+async def send_long(server: Server) -> Outcome:
+    """SendMessage on 32 connections to each replica, for longer."""
+    return await _send(server, SEND_CONNECTIONS, wire.echo_jsonrpc, seconds=LONG_SECONDS)
 
 
 async def send_one(server: Server) -> Outcome:
     """SendMessage on one connection."""
-    return await _send(server, 1, wire.echo_jsonrpc())
+    return await _send(server, 1, wire.echo_jsonrpc)
 
 
-def sends(
-    wording: Callable[[], tuple[Request, Check]],
-) -> Callable[[Server], Awaitable[Outcome]]:
+def sends(wording: Wording) -> Callable[[Server], Awaitable[Outcome]]:
     """Return a short sample of SendMessage on 32 connections in the given words."""
 
     async def sample(server: Server) -> Outcome:
-        return await _send(server, SEND_CONNECTIONS, wording(), seconds=SHORT_SECONDS)
+        return await _send(server, SEND_CONNECTIONS, wording, seconds=SHORT_SECONDS)
 
     return sample
 

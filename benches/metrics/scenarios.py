@@ -6,7 +6,14 @@ from typing import Final
 
 from benches import wire
 from benches.meter import Outcome
-from benches.metrics import samples, samples_client, samples_grpc, samples_guard, samples_push
+from benches.metrics import (
+    samples,
+    samples_client,
+    samples_grpc,
+    samples_guard,
+    samples_push,
+    samples_replicas,
+)
 from benches.metrics.samples_client import MANY, ONE, calls
 from benches.servers import Server, Spec
 
@@ -19,9 +26,13 @@ __all__ = (
     "OURS_0_3",
     "OURS_0_3_GRPC",
     "OURS_0_3_REST",
+    "OURS_ELSEWHERE",
     "OURS_GRPC",
+    "OURS_HERE",
     "OURS_KEYED",
     "OURS_MEMORY",
+    "OURS_POSTGRES",
+    "OURS_REPLICAS",
     "OURS_REST",
     "OURS_TOKENED",
     "OURS_TOLD_OF",
@@ -30,7 +41,9 @@ __all__ = (
     "SCENARIOS",
     "SDK",
     "SDK_CALLER",
+    "SDK_ELSEWHERE",
     "SDK_GRPC",
+    "SDK_POSTGRES",
     "SDK_SQLITE",
     "Lane",
     "Scenario",
@@ -77,6 +90,10 @@ OURS_VERIFYING = "dragoman new JWT"
 OURS_GRPC, OURS_0_3_GRPC = "dragoman gRPC", "dragoman 0.3 gRPC"
 SDK_GRPC, BARE_GRPC = "a2a-sdk gRPC", "bare gRPC"
 OURS_TOLD_OF = "dragoman webhooks"
+OURS_POSTGRES, SDK_POSTGRES = "dragoman postgres", "a2a-sdk postgres"
+OURS_REPLICAS = "dragoman 2 replicas"
+OURS_HERE, OURS_ELSEWHERE = "dragoman same replica", "dragoman other replica"
+SDK_ELSEWHERE = "a2a-sdk other replica"
 OUR_CALLER, SDK_CALLER = "dragoman client", "a2a-sdk client"
 
 _SUBJECT = Spec("subject", "sqlite")
@@ -85,6 +102,10 @@ _SUBJECT_KEYED = Spec("subject", "memory", guard="keyed")
 _SUBJECT_TOKENED = Spec("subject", "memory", guard="tokened")
 _SUBJECT_STORED = Spec("subject", "sqlite", samples.STORED_TASKS)
 _SUBJECT_PUSHING = Spec("subject", "sqlite", options=samples_push.OPTIONS)
+_SUBJECT_POSTGRES = Spec("subject", "postgres")
+_SUBJECT_REPLICAS = Spec("subject", "postgres", replicas=2)
+_SDK_POSTGRES = Spec("sdk", "postgres")
+_SDK_REPLICAS = Spec("sdk", "postgres", replicas=2)
 _SDK = Spec("sdk", "memory")
 _SDK_SQLITE = Spec("sdk", "sqlite")
 _SDK_STORED = Spec("sdk", "memory", samples.STORED_TASKS)
@@ -124,6 +145,27 @@ SCENARIOS: Final = (
             Lane(SDK_SQLITE, _SDK_SQLITE, samples.send_many, is_quick=False),
         ),
         is_quick=True,
+    ),
+    # All on one PostgreSQL; two replicas are sent twice as much at once.
+    Scenario(
+        "postgres",
+        (
+            Lane(OURS_POSTGRES, _SUBJECT_POSTGRES, samples.send_long),
+            Lane(OURS_REPLICAS, _SUBJECT_REPLICAS, samples.send_long),
+            Lane(SDK_POSTGRES, _SDK_POSTGRES, samples.send_long),
+        ),
+        prepare=samples_replicas.warm,
+        max_rounds=4,
+    ),
+    Scenario(
+        "elsewhere",
+        (
+            Lane(OURS_HERE, _SUBJECT_REPLICAS, samples_replicas.here),
+            Lane(OURS_ELSEWHERE, _SUBJECT_REPLICAS, samples_replicas.elsewhere),
+            Lane(SDK_ELSEWHERE, _SDK_REPLICAS, samples_replicas.elsewhere),
+        ),
+        prepare=samples_replicas.warm,
+        max_rounds=3,
     ),
     # One server in all its languages. The floors are close: many rounds, and nobody in between.
     Scenario(

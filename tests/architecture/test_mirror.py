@@ -103,6 +103,7 @@ SHOWN_ELSEWHERE: Final = {
     "stores/sqlite/rows.py": "contracts/test_task_store.py",
     "stores/sqlite/webhook_rows.py": "contracts/test_webhook_store.py",
     "stores/states.py": "contracts/test_task_store.py",
+    "stores/webhook_rows.py": "contracts/test_webhook_store.py",
     "stores/sqlite/writer.py": "contracts/test_task_store.py",
 }
 """Modules whose behaviour is shown by another test than their own."""

@@ -14,9 +14,11 @@ _PAUSE_SECONDS: Final = 0.005
 T = TypeVar("T")
 
 
-async def find(look: Callable[[], Awaitable[T | None]]) -> T:
+async def find(
+    look: Callable[[], Awaitable[T | None]], *, patience_seconds: float = PATIENCE_SECONDS
+) -> T:
     """Look until there is something to see, and return it."""
-    async with asyncio.timeout(PATIENCE_SECONDS):
+    async with asyncio.timeout(patience_seconds):
         while True:
             found = await look()
             if found is not None:
@@ -24,10 +26,12 @@ async def find(look: Callable[[], Awaitable[T | None]]) -> T:
             await asyncio.sleep(_PAUSE_SECONDS)
 
 
-async def until(condition: Callable[[], bool]) -> None:
+async def until(
+    condition: Callable[[], bool], *, patience_seconds: float = PATIENCE_SECONDS
+) -> None:
     """Wait until something is true."""
 
     async def look() -> bool | None:
         return condition() or None
 
-    await find(look)
+    await find(look, patience_seconds=patience_seconds)

@@ -11,7 +11,7 @@ from dragoman.server.config import Settings, read_config_file
 from dragoman.stores.keeping import Keeper
 from dragoman.stores.urls import find_keeper
 
-__all__ = ("STORE", "keeper_of")
+__all__ = ("STORE", "keeper_of", "store_of")
 
 STORE: Final = Option[str | None](
     name="store",
@@ -30,9 +30,13 @@ def keeper_of(invocation: Invocation) -> Keeper:
     Raises:
         UsageError: the store is gone with its process, or there is no such kind.
     """
-    surroundings = invocation.surroundings
-    url = invocation.settings[STORE] or surroundings.environment.get("DRAGOMAN_STORE")
-    return find_keeper(url or _configured(invocation), surroundings.folder)
+    return find_keeper(store_of(invocation), invocation.surroundings.folder)
+
+
+def store_of(invocation: Invocation) -> str:
+    """Return the address of the store that is meant."""
+    variable = invocation.surroundings.environment.get("DRAGOMAN_STORE")
+    return invocation.settings[STORE] or variable or _configured(invocation)
 
 
 def _configured(invocation: Invocation) -> str:

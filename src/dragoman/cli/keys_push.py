@@ -9,13 +9,13 @@ import msgspec
 
 from dragoman.cli import values
 from dragoman.cli.commands import Body, Invocation
-from dragoman.cli.database import STORE, database_of
+from dragoman.cli.database import STORE, store_of
 from dragoman.cli.labels import Lines
 from dragoman.cli.options import Option
 from dragoman.cli.parser import Parser
 from dragoman.errors import UsageError
 from dragoman.push.signing_keys import SigningKeys
-from dragoman.server.push_setup import KEYS_SUFFIX
+from dragoman.server.push_setup import keys_beside
 
 __all__ = ("ROTATE",)
 
@@ -70,8 +70,10 @@ def _path(invocation: Invocation) -> Path:
     named = invocation.settings[_PUSH_KEYS]
     if named is not None:
         return invocation.surroundings.folder / named
-    database = database_of(invocation)
-    return database.with_name(f"{database.name}{KEYS_SUFFIX}")
+    file = keys_beside(store_of(invocation))
+    if file is None:
+        raise UsageError("there are no keys beside this store; name their file with --push-keys")
+    return invocation.surroundings.folder / file
 
 
 ROTATE: Final = Body(run=_rotate, declare=_declare)

@@ -14,14 +14,12 @@ import msgspec
 
 from dragoman.cli import values
 from dragoman.cli.commands import Body, Invocation
-from dragoman.cli.database import STORE, database_of
+from dragoman.cli.database import STORE, keeper_of
 from dragoman.cli.labels import Lines
 from dragoman.cli.options import Option
 from dragoman.cli.parser import Parser
 from dragoman.cli.push_letters import (
     HOST,
-    all_letters,
-    all_webhooks,
     declare_choice,
     letter_name,
     meant_by,
@@ -30,11 +28,8 @@ from dragoman.cli.push_letters import (
 )
 from dragoman.clock import SystemClock
 from dragoman.model.timestamps import format_timestamp
-from dragoman.stores.sqlite.beside import changing
-from dragoman.stores.sqlite.inspection import looking_at
-from dragoman.stores.sqlite.schema import check_current
-from dragoman.stores.sqlite.webhook_rows import WebhookRows
-from dragoman.stores.webhooks import DeadLetter, LetterKey, Webhook
+from dragoman.stores.keeping import Keeper
+from dragoman.stores.webhooks import DeadLetter, LetterKey, Webhook, WebhookKey
 
 __all__ = ("DROP", "LIST", "RETRY", "webhook_document")
 
@@ -89,32 +84,55 @@ def _declare_list(parser: Parser) -> None:
 
 
 def _list(invocation: Invocation) -> int:
-    settings, path = invocation.settings, database_of(invocation)
-    host, limit, now_ms = settings[HOST], settings[_LIMIT], SystemClock().now_ms()
-    with looking_at(path) as connection:
-        check_current(path, connection)
-        letters = [each for each in all_letters(connection) if host in (None, each.host)]
-        dead = Counter((each.key.task_id, each.key.webhook_id) for each in letters)
-        found = 0
-        webhooks: list[Document] = []
-        for each in all_webhooks(connection):
-            count = dead[(each.key.task_id, each.key.id)]
-            is_quiet = not each.is_pending and not count
-            if host not in (None, each.new.host) or (settings[_PENDING] and is_quiet):
-                continue
-            found += 1
-            if found <= limit:
-                webhooks.append({**webhook_document(each, now_ms), "deadLetters": count})
-    shown = [_letter_document(each) for each in letters[:limit]]
+    listing = _Listing(invocation)
+    keeper_of(invocation).read_webhooks(listing.add_letter, listing.add)
     document = {
-        "webhooks": webhooks,
-        "deadLetters": shown,
-        "total": {"webhooks": found, "deadLetters": len(letters)},
+        "webhooks": listing.webhooks,
+        "deadLetters": listing.letters,
+        "total": {"webhooks": listing.found, "deadLetters": listing.dead},
     }
     invocation.output.show(
-        msgspec.json.encode(document), lambda: _list_lines(webhooks, shown, found, len(letters))
+        msgspec.json.encode(document),
+        lambda: _list_lines(listing.webhooks, listing.letters, listing.found, listing.dead),
     )
     return 0
+
+
+class _Listing:
+    """What is to be listed; no more than is to be shown is kept, but all is counted.
+
+    Attributes:
+        found, dead: how many webhooks and dead letters there are of those asked for.
+    """
+
+    def __init__(self, invocation: Invocation) -> None:
+        settings = invocation.settings
+        self._host = settings[HOST]
+        self._limit = settings[_LIMIT]
+        self._only_pending = settings[_PENDING]
+        self._now_ms = SystemClock().now_ms()
+        self._dead_of: Counter[WebhookKey] = Counter()
+        self.webhooks: list[Document] = []
+        self.letters: list[Document] = []
+        self.found = 0
+        self.dead = 0
+
+    def add_letter(self, letter: DeadLetter) -> None:
+        if self._host not in (None, letter.host):
+            return
+        self._dead_of[WebhookKey(letter.key.task_id, letter.key.webhook_id)] += 1
+        self.dead += 1
+        if self.dead <= self._limit:
+            self.letters.append(_letter_document(letter))
+
+    def add(self, webhook: Webhook) -> None:
+        dead = self._dead_of[webhook.key]
+        is_quiet = not webhook.is_pending and not dead
+        if self._host not in (None, webhook.new.host) or (self._only_pending and is_quiet):
+            return
+        self.found += 1
+        if self.found <= self._limit:
+            self.webhooks.append({**webhook_document(webhook, self._now_ms), "deadLetters": dead})
 
 
 def webhook_document(webhook: Webhook, now_ms: int) -> Document:
@@ -197,24 +215,21 @@ def _declare_drop(parser: Parser) -> None:
 
 def _retry(invocation: Invocation) -> int:
     now_ms = SystemClock().now_ms()
-    return _change(invocation, "Queued", lambda rows, keys: rows.retry(keys, now_ms))
+    return _change(invocation, "Queued", lambda keeper, keys: keeper.retry_letters(keys, now_ms))
 
 
 def _drop(invocation: Invocation) -> int:
-    return _change(invocation, "Dropped", WebhookRows.drop)
+    return _change(invocation, "Dropped", lambda keeper, keys: keeper.drop_letters(keys))
 
 
 def _change(
-    invocation: Invocation, label: str, change: Callable[[WebhookRows, list[LetterKey]], int]
+    invocation: Invocation, label: str, change: Callable[[Keeper, list[LetterKey]], int]
 ) -> int:
-    choice, path = read_choice(invocation), database_of(invocation)
-    with looking_at(path) as connection:
-        check_current(path, connection)
-        keys = meant_by(choice, invocation, connection)
+    choice, keeper = read_choice(invocation), keeper_of(invocation)
+    keys = meant_by(choice, invocation, keeper)
     changed = 0
     for start in range(0, len(keys), _AT_ONCE):
-        with changing(path) as connection:
-            changed += change(WebhookRows(connection), keys[start : start + _AT_ONCE])
+        changed += change(keeper, keys[start : start + _AT_ONCE])
     invocation.output.show(
         msgspec.json.encode({label.lower(): changed}), lambda: Lines().field(label, changed)
     )

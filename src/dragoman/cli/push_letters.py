@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from dragoman.cli import values
@@ -11,13 +10,11 @@ from dragoman.cli.commands import Invocation
 from dragoman.cli.options import Option
 from dragoman.cli.parser import Parser
 from dragoman.errors import UsageError
-from dragoman.stores.sqlite.webhook_rows import WebhookRows
+from dragoman.stores.keeping import Keeper
 from dragoman.stores.webhooks import DeadLetter, LetterKey, Webhook, WebhookKey
 
 __all__ = (
     "HOST",
-    "all_letters",
-    "all_webhooks",
     "declare_choice",
     "letter_name",
     "meant_by",
@@ -41,9 +38,6 @@ _ALL: Final = Option[bool](
     help="all dead letters",
 )
 
-_AT_ONCE: Final = 500
-"""Rows in memory; a store may have very many."""
-
 
 def webhook_name(key: WebhookKey) -> str:
     """Return what a webhook is called: its task and its own id."""
@@ -53,22 +47,6 @@ def webhook_name(key: WebhookKey) -> str:
 def letter_name(key: LetterKey) -> str:
     """Return what a dead letter is called: its webhook and the number of the event."""
     return f"{key.task_id}/{key.webhook_id}/{key.seq}"
-
-
-def all_webhooks(connection: sqlite3.Connection) -> Iterator[Webhook]:
-    """Yield every webhook, in the order of their keys."""
-    rows, after = WebhookRows(connection), None
-    while page := rows.every(after, _AT_ONCE):
-        yield from page
-        after = page[-1].key
-
-
-def all_letters(connection: sqlite3.Connection) -> Iterator[DeadLetter]:
-    """Yield every dead letter, in the order of their keys."""
-    rows, after = WebhookRows(connection), None
-    while page := rows.dead_letters(after, _AT_ONCE):
-        yield from page
-        after = page[-1].key
 
 
 def declare_choice(parser: Parser) -> None:
@@ -97,7 +75,7 @@ def read_choice(invocation: Invocation) -> frozenset[LetterKey] | None:
 
 
 def meant_by(
-    choice: frozenset[LetterKey] | None, invocation: Invocation, connection: sqlite3.Connection
+    choice: frozenset[LetterKey] | None, invocation: Invocation, keeper: Keeper
 ) -> list[LetterKey]:
     """Return the letters that are meant, as they are in a store.
 
@@ -105,15 +83,21 @@ def meant_by(
         UsageError: one that is named is not there.
     """
     host = invocation.settings[HOST]
-    found = [
-        each.key
-        for each in all_letters(connection)
-        if (each.key in choice if choice is not None else host in (None, each.host))
-    ]
+    found: list[LetterKey] = []
+
+    def look_at(letter: DeadLetter) -> None:
+        if letter.key in choice if choice is not None else host in (None, letter.host):
+            found.append(letter.key)
+
+    keeper.read_webhooks(look_at, _pass_over)
     missing = (choice or frozenset()) - set(found)
     if missing:
         raise UsageError(f"there is no dead letter {letter_name(min(missing, key=letter_name))}")
     return found
+
+
+def _pass_over(webhook: Webhook) -> None:
+    del webhook
 
 
 def _key(text: str) -> LetterKey:

@@ -8,7 +8,6 @@ events further.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from time import sleep
 from typing import Final, NamedTuple
 
@@ -16,18 +15,17 @@ import msgspec
 
 from dragoman.cli import values
 from dragoman.cli.commands import Body, Invocation
-from dragoman.cli.database import STORE, database_of
+from dragoman.cli.database import STORE, keeper_of
 from dragoman.cli.labels import Lines
 from dragoman.cli.options import Option
 from dragoman.cli.parser import Parser
-from dragoman.cli.push_letters import HOST, all_letters, all_webhooks, letter_name, webhook_name
+from dragoman.cli.push_letters import HOST, letter_name, webhook_name
 from dragoman.clock import SystemClock
 from dragoman.model.timestamps import format_timestamp
-from dragoman.stores.sqlite.inspection import looking_at
-from dragoman.stores.sqlite.schema import check_current
+from dragoman.stores.keeping import Keeper
 from dragoman.stores.webhooks import DeadLetter, LetterKey, Webhook, WebhookKey
 
-__all__ = ("TAIL", "Look", "Seen", "changes")
+__all__ = ("TAIL", "Look", "Seen", "changes", "look")
 
 _INTERVAL: Final = Option[float](
     name="interval",
@@ -122,15 +120,15 @@ def _declare(parser: Parser) -> None:
 def _run(invocation: Invocation) -> int:
     # It is a stream: JSON has one object per line.
     invocation.output.is_compact = True
-    settings, path = invocation.settings, database_of(invocation)
+    settings, keeper = invocation.settings, keeper_of(invocation)
     host, most = settings[HOST], settings[_MAX_EVENTS]
     shown = 0
-    before = _look(path, host)
+    before = look(keeper, host)
     invocation.output.note(f"Webhooks: {len(before.webhooks)}")
     try:
         while True:
             sleep(settings[_INTERVAL])
-            after = _look(path, host)
+            after = look(keeper, host)
             for seen in changes(before, after):
                 _show(invocation, seen)
                 shown += 1
@@ -142,14 +140,20 @@ def _run(invocation: Invocation) -> int:
         return 0
 
 
-def _look(path: Path, host: str | None) -> Look:
-    with looking_at(path) as connection:
-        check_current(path, connection)
-        webhooks = {
-            each.key: each for each in all_webhooks(connection) if host in (None, each.new.host)
-        }
-        letters = {each.key: each for each in all_letters(connection) if host in (None, each.host)}
-    return Look(webhooks, letters)
+def look(keeper: Keeper, host: str | None) -> Look:
+    """Look at a store; ``host`` is whose webhooks count, None for all."""
+    seen = Look({}, {})
+
+    def look_at_letter(letter: DeadLetter) -> None:
+        if host in (None, letter.host):
+            seen.letters[letter.key] = letter
+
+    def look_at(webhook: Webhook) -> None:
+        if host in (None, webhook.new.host):
+            seen.webhooks[webhook.key] = webhook
+
+    keeper.read_webhooks(look_at_letter, look_at)
+    return seen
 
 
 def _show(invocation: Invocation, seen: Seen) -> None:

@@ -128,6 +128,7 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         push_signing: sign notifications by ``jwt`` (ES256; the keys are published), or ``none``.
         push_keys: a file with the private keys that sign them; it is made when it is missing.
             Unless given, it lies beside the store, and a store in memory has keys in memory.
+            Replicas on PostgreSQL sign only if it is given: they need the same keys.
         push_challenge: register a webhook only when it has sent back what it was asked, so that
             nobody can have somebody else's address called.
         max_running_turns: turns at work at once; waiting for input does not count.

@@ -6,19 +6,29 @@ webhook. So they are imported when there is one to be called, and not at the sta
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from dragoman.errors import UsageError
 from dragoman.server.config import Settings
-from dragoman.stores.urls import database_path
+from dragoman.stores.urls import database_path, is_postgres
 
 if TYPE_CHECKING:
     from dragoman.clock import Clock
     from dragoman.egress import EgressPolicy
     from dragoman.push.signing_keys import SigningKeys
 
-__all__ = ("KEYS_SUFFIX", "PushKeys", "check_push", "egress_policy_of", "keys_file_of")
+__all__ = (
+    "KEYS_SUFFIX",
+    "PushKeys",
+    "check_push",
+    "egress_policy_of",
+    "keys_beside",
+    "keys_file_of",
+)
+
+_logger = logging.getLogger(__name__)
 
 KEYS_SUFFIX: Final = ".push-keys.json"
 """Behind the name of the store, for the keys that belong to it."""
@@ -55,16 +65,23 @@ def keys_file_of(settings: Settings) -> Path | None:
     Raises:
         UsageError: the store is none.
     """
-    if settings.push_keys:
-        return Path(settings.push_keys)
-    if settings.store == _MEMORY:
+    return Path(settings.push_keys) if settings.push_keys else keys_beside(settings.store)
+
+
+def keys_beside(store: str) -> Path | None:
+    """Return the file with the keys that belong to a store; None for one that is no file.
+
+    Raises:
+        UsageError: the store is none.
+    """
+    if store == _MEMORY or is_postgres(store):
         return None
-    database = database_path(settings.store)
+    database = database_path(store)
     return database.with_name(f"{database.name}{KEYS_SUFFIX}")
 
 
 def check_push(settings: Settings) -> None:
-    """Tell now what would otherwise be found out with the first webhook.
+    """Tell now what would otherwise be found out with the first webhook, and what is not signed.
 
     Raises:
         UsageError: a host or the file of keys cannot be read.
@@ -75,6 +92,20 @@ def check_push(settings: Settings) -> None:
         from dragoman.push.signing_keys import SigningKeys  # noqa: PLC0415 - see above
 
         SigningKeys(Path(settings.push_keys))
+    if settings.push and _lacks_keys(settings):
+        _logger.warning(
+            "notifications are not signed: replicas on PostgreSQL need the same keys; name a file "
+            "that all of them have with --push-keys, or say --push-signing none"
+        )
+
+
+def _lacks_keys(settings: Settings) -> bool:
+    """Tell whether keys are to sign that replicas would each make for themselves.
+
+    A receiver that asks one of them for its keys could not verify what another has signed.
+    """
+    is_alone = not is_postgres(settings.store)
+    return not (is_alone or settings.push_keys or settings.push_signing == "none")
 
 
 class PushKeys:
@@ -84,7 +115,9 @@ class PushKeys:
         self._settings = settings
         self._clock = clock
         self._keys: SigningKeys | None = None
-        self.is_used: Final = settings.push and settings.push_signing != "none"
+        self.is_used: Final = (
+            settings.push and settings.push_signing != "none" and not _lacks_keys(settings)
+        )
         """Whether anything is signed."""
 
     def get(self) -> SigningKeys | None:

@@ -77,6 +77,11 @@ class FoldedWrites:
         self._take(first)
 
     @property
+    def at_ms(self) -> int:
+        """Since when webhooks have something to tell of them; never 0, which would say nothing."""
+        return max(self.first.at_ms, 1)
+
+    @property
     def is_end(self) -> bool:
         """Whether the task has ended after all of them."""
         return self.state is not None and self.state.is_terminal

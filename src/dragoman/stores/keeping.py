@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from dragoman.stores.checking import Finding
 from dragoman.stores.records import TaskRecord
+from dragoman.stores.webhooks import DeadLetter, LetterKey, Webhook
 
 __all__ = ("Keeper",)
 
@@ -35,6 +36,25 @@ class Keeper(Protocol):
 
     def read_record(self, task_id: str) -> TaskRecord | None:
         """Return all that is stored of a task, None if there is none of this id."""
+        ...
+
+    def read_webhooks(
+        self, letter: Callable[[DeadLetter], None], webhook: Callable[[Webhook], None]
+    ) -> None:
+        """Look at all webhooks, as of one moment; a server may go on meanwhile.
+
+        Args:
+            letter: told each dead letter first, in the order of their keys.
+            webhook: told each webhook after that, in the order of their keys.
+        """
+        ...
+
+    def retry_letters(self, keys: Sequence[LetterKey], now_ms: int) -> int:
+        """Have dead letters sent again by a server, beside it, at once; return how many."""
+        ...
+
+    def drop_letters(self, keys: Sequence[LetterKey]) -> int:
+        """Remove dead letters, beside a server; return how many there were."""
         ...
 
     def upgrade(self) -> tuple[int, int]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from dragoman.errors import ConflictError, StoreError, StoreUnavailableError
 from dragoman.stores.base import WHOLE_INBOX, InboxItem, StoredPage, StoredTask
-from dragoman.stores.memory_webhooks import MemoryWebhooks, TaskFacts
+from dragoman.stores.memory_webhooks import MemoryWebhooks, TaskFacts, WebhookRecords
 from dragoman.stores.segments import entries_until, number_events
 
 if TYPE_CHECKING:
@@ -130,6 +130,7 @@ class MemoryRecords:
         self.aliases: dict[tuple[Scope, str], str] = {}
         self.sends: dict[SendKey, SendRecord] = {}
         self.leases: dict[str, int] = {}
+        self.webhooks = WebhookRecords()
 
 
 class MemoryTaskStore:
@@ -144,7 +145,9 @@ class MemoryTaskStore:
         self._sends = self._records.sends
         self._waiting: deque[tuple[Change | TaskWrite, Done]] = deque()
         self._is_open = False
-        self._webhooks = MemoryWebhooks(find_task=self._facts, changed=self._changed)
+        self._webhooks = MemoryWebhooks(
+            self._records.webhooks, find_task=self._facts, changed=self._changed
+        )
 
     @property
     def webhooks(self) -> MemoryWebhooks:

@@ -22,7 +22,7 @@ from dragoman.stores.webhooks import (
     WebhookPosition,
 )
 
-__all__ = ("MemoryWebhooks", "TaskFacts")
+__all__ = ("MemoryWebhooks", "TaskFacts", "WebhookRecords")
 
 R = TypeVar("R")
 
@@ -35,25 +35,36 @@ class TaskFacts(Struct, frozen=True):
     state: TaskState
 
 
+class WebhookRecords:
+    """What there is: the tables of a database, as it were."""
+
+    def __init__(self) -> None:
+        self.webhooks: dict[WebhookKey, Webhook] = {}
+        self.of_tasks: dict[str, set[WebhookKey]] = {}
+        self.letters: dict[LetterKey, DeadLetter] = {}
+
+
 class MemoryWebhooks:
     """The webhooks in memory. See ``WebhookStore`` for what it promises.
 
     Args:
+        records: those of all who share them.
         find_task: tells of a task, None if there is none such.
         changed: has something done in its turn among the writes, and returns when it was.
     """
 
     def __init__(
         self,
+        records: WebhookRecords,
         *,
         find_task: Callable[[str], TaskFacts | None],
         changed: Callable[[Callable[[], StoreError | None]], Awaitable[None]],
     ) -> None:
         self._find_task = find_task
         self._changed = changed
-        self._webhooks: dict[WebhookKey, Webhook] = {}
-        self._of_tasks: dict[str, set[WebhookKey]] = {}
-        self._letters: dict[LetterKey, DeadLetter] = {}
+        self._webhooks = records.webhooks
+        self._of_tasks = records.of_tasks
+        self._letters = records.letters
         self._wake: Callable[[], None] = lambda: None
 
     def watch(self, wake: Callable[[], None]) -> None:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from dragoman.stores.base import TaskStore
     from dragoman.stores.keeping import Keeper
 
-__all__ = ("find_keeper", "is_postgres", "open_store", "without_password")
+__all__ = ("database_path", "find_keeper", "is_postgres", "open_store", "without_password")
 
 _MEMORY: Final = "memory:"
 _POSTGRES: Final = ("postgres://", "postgresql://")
@@ -40,7 +40,7 @@ def open_store(url: str) -> TaskStore:
             raise _missing(error) from error
 
         return PostgresTaskStore(url)
-    path = _path_of(url)
+    path = database_path(url)
     from dragoman.stores.sqlite.store import SQLiteTaskStore  # noqa: PLC0415 - only when asked for
 
     return SQLiteTaskStore(path)
@@ -66,7 +66,7 @@ def find_keeper(url: str, folder: Path) -> Keeper:
             raise _missing(error) from error
 
         return PostgresKeeper(url)
-    path = folder / _path_of(url)
+    path = folder / database_path(url)
     from dragoman.stores.sqlite.keeping import SQLiteKeeper  # noqa: PLC0415 - only when asked for
 
     return SQLiteKeeper(path)
@@ -84,7 +84,8 @@ def without_password(url: str) -> str:
     return f"{scheme}{separator}{user.partition(':')[0]}{at}{place}" if at else url
 
 
-def _path_of(url: str) -> Path:
+def database_path(url: str) -> Path:
+    """Return the file of a store that is one; raises UsageError for any other address."""
     prefix, separator, path = url.partition(":///")
     if prefix == "sqlite" and separator and path and not path.endswith("/"):
         return Path(path)

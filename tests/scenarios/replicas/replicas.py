@@ -6,10 +6,10 @@ A store joins by a line in ``KINDS``. Time is made for all of them: ``until`` mo
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
 from functools import partial
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from msgspec import Struct
 
@@ -32,6 +32,7 @@ from dragoman.stores.memory_shared import SharedMemoryTaskStore
 from dragoman.stores.postgres.store import PostgresTaskStore
 from dragoman.testing.clock import FakeClock
 from tests.postgres import new_database
+from tests.scenarios.webhooks import INNER
 from tests.unit.server.agency import CALL
 from tests.unit.server.fakes import ScriptedWorker
 
@@ -39,6 +40,9 @@ __all__ = ("KINDS", "Member", "Replicas", "Run", "replicas_on")
 
 T = TypeVar("T")
 Run = Callable[[Turn], Awaitable[Outcome]]
+
+_PUSH: Final[Mapping[str, Any]] = {**INNER, "push_signing": "none"}
+"""Webhooks are on this machine; whoever they are told by has no keys."""
 
 _PASSES: Final = 25
 """Passes of the loop in which all that time has caused gets done, when nothing is real."""
@@ -186,7 +190,7 @@ async def _in_memory(resources: AsyncExitStack) -> Kind:
         store=SharedMemoryTaskStore(clock=clock).beside,
         clock=clock,
         tick=tick,
-        settings=Settings(shutdown_grace_seconds=0, cancel_grace_seconds=0),
+        settings=Settings(shutdown_grace_seconds=0, cancel_grace_seconds=0, **_PUSH),
     )
 
 
@@ -206,6 +210,7 @@ async def _on_postgres(resources: AsyncExitStack) -> Kind:
             park_after_seconds=0.3,
             shutdown_grace_seconds=0,
             cancel_grace_seconds=0,
+            **_PUSH,
         ),
     )
 

@@ -53,3 +53,9 @@ def test_a_file_that_is_not_there_is_not_made(cli: Cli, tmp_path: Path) -> None:
     assert result.code == 2
     assert "a server makes it" in result.err
     assert not list(tmp_path.iterdir())
+
+
+def test_on_postgresql_the_file_must_be_named(cli: Cli) -> None:
+    result = cli("keys", "rotate-push-key", "--store", "postgres://host/name")
+    assert result.code == 2
+    assert "--push-keys" in result.err

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
 
 from dragoman.stores.sqlite.lock import FileLock
 from tests.cli.calling import Cli
+from tests.postgres import new_database
 from tests.unit.cli.pushing import SECRETS, Pushing
+from tests.unit.stores.postgres.test_keeping import leave_letters
 
 
 @pytest.fixture
@@ -177,3 +180,18 @@ def test_a_store_that_is_not_there_is_told(tmp_path: Path, command: list[str]) -
     assert result.code == 2
     assert "there is no database" in result.err
     assert not list(tmp_path.iterdir())
+
+
+# --- on PostgreSQL ------------------------------------------------------------------------------
+
+
+def test_a_store_on_postgresql_is_looked_after_alike(tmp_path: Path) -> None:
+    url = new_database()
+    asyncio.run(leave_letters(url, "a", "b"))
+    cli = Cli(tmp_path, "--store", url)
+    listed = cli("push", "list", "-o", "json").json
+    assert [each["letter"] for each in listed["deadLetters"]] == ["a/a/1", "b/b/1"]
+    assert listed["total"] == {"webhooks": 2, "deadLetters": 2}
+    assert cli("push", "retry", "a/a/1").out == "Queued: 1\n"
+    assert cli("push", "drop", "--all").out == "Dropped: 2\n"
+    assert cli("push", "list", "-o", "json").json["deadLetters"] == []

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.cli.push_letters import all_letters, all_webhooks, letter_name, webhook_name
-from dragoman.stores.sqlite.inspection import looking_at
-from dragoman.stores.webhooks import LetterKey, WebhookKey
+from dragoman.cli.push_letters import letter_name, webhook_name
+from dragoman.stores.sqlite.keeping import SQLiteKeeper
+from dragoman.stores.webhooks import DeadLetter, LetterKey, Webhook, WebhookKey
 from tests.cli.calling import Cli
 from tests.unit.cli.pushing import Pushing
 
@@ -29,14 +29,16 @@ def test_what_they_are_called() -> None:
 
 
 def test_all_are_found_page_by_page(pushing: Pushing, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dragoman.cli.push_letters._AT_ONCE", 2)
+    monkeypatch.setattr("dragoman.stores.sqlite.keeping._AT_ONCE", 2)
     for name in "abcde":
         pushing.register(name)
     for seq in (1, 2, 3, 4, 5):
         pushing.bury("a", seq)
-    with looking_at(pushing.path) as connection:
-        assert [each.key.id for each in all_webhooks(connection)] == [*"abcde"]
-        assert [each.key.seq for each in all_letters(connection)] == [1, 2, 3, 4, 5]
+    letters: list[DeadLetter] = []
+    webhooks: list[Webhook] = []
+    SQLiteKeeper(pushing.path).read_webhooks(letters.append, webhooks.append)
+    assert [each.key.id for each in webhooks] == [*"abcde"]
+    assert [each.key.seq for each in letters] == [1, 2, 3, 4, 5]
 
 
 def test_the_id_of_a_webhook_may_have_slashes(cli: Cli, pushing: Pushing) -> None:

@@ -11,10 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.cli.push_letters import all_letters, all_webhooks
-from dragoman.cli.push_tail import Look, changes
+from dragoman.cli.push_tail import changes, look
 from dragoman.stores.sqlite.beside import changing
-from dragoman.stores.sqlite.inspection import looking_at
+from dragoman.stores.sqlite.keeping import SQLiteKeeper
 from dragoman.stores.sqlite.webhook_rows import WebhookRows
 from dragoman.stores.webhooks import WebhookKey
 from tests.cli.calling import Cli
@@ -26,24 +25,17 @@ def pushing(tmp_path: Path) -> Pushing:
     return Pushing(tmp_path / "tasks.db")
 
 
-def look(pushing: Pushing) -> Look:
-    with looking_at(pushing.path) as connection:
-        return Look(
-            {each.key: each for each in all_webhooks(connection)},
-            {each.key: each for each in all_letters(connection)},
-        )
-
-
 class Watch:
     """What was seen while something was done."""
 
     def __init__(self, pushing: Pushing) -> None:
         self._pushing = pushing
-        self._before = look(pushing)
+        self._keeper = SQLiteKeeper(pushing.path)
+        self._before = look(self._keeper, None)
         self.seen: list[tuple[str, str, int]] = []
 
     def end(self) -> None:
-        after = look(self._pushing)
+        after = look(self._keeper, None)
         prefix = f"{self._pushing.task_id}/"
         self.seen = [
             (each.what, each.name.removeprefix(prefix), each.event)

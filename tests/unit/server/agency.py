@@ -13,6 +13,7 @@ from dragoman.model.operations import (
     SendMessageRequest,
 )
 from dragoman.model.parts import Part
+from dragoman.model.push import TaskPushNotificationConfig
 from dragoman.model.tasks import Artifact, Task
 from dragoman.server.access import Access
 from dragoman.server.config import Settings
@@ -132,6 +133,7 @@ def send(
     context_id: str = "",
     history_length: int | None = None,
     return_immediately: bool = False,
+    webhook: TaskPushNotificationConfig | None = None,
 ) -> SendMessageRequest:
     return SendMessageRequest(
         message=Message(
@@ -142,7 +144,9 @@ def send(
             parts=(Part(text=text),),
         ),
         configuration=SendMessageConfiguration(
-            history_length=history_length, return_immediately=return_immediately
+            history_length=history_length,
+            return_immediately=return_immediately,
+            task_push_notification_config=webhook,
         ),
     )
 

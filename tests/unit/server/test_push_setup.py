@@ -79,6 +79,8 @@ def test_what_is_not_used_is_not_looked_at() -> None:
         (Settings(store="sqlite:////var/a/tasks.db"), Path(f"/var/a/tasks.db{KEYS_SUFFIX}")),
         (Settings(store="memory:"), None),
         (Settings(store="memory:", push_keys="k.json"), Path("k.json")),
+        (Settings(store="postgres://host/name"), None),
+        (Settings(store="postgresql://host/name", push_keys="k.json"), Path("k.json")),
     ],
 )
 def test_keys_lie_beside_the_store_unless_a_file_is_named(
@@ -103,9 +105,45 @@ def test_keys_are_made_when_they_are_first_needed_and_kept(tmp_path: Path) -> No
 
 @pytest.mark.parametrize(
     "settings",
-    [Settings(store="memory:", push=False), Settings(store="memory:", push_signing="none")],
+    [
+        Settings(store="memory:", push=False),
+        Settings(store="memory:", push_signing="none"),
+        # Each replica would have keys of its own.
+        Settings(store="postgres://host/name"),
+    ],
 )
 def test_where_nothing_is_signed_there_are_no_keys(settings: Settings) -> None:
     keys = keys_of(settings)
     assert not keys.is_used
     assert keys.get() is None
+
+
+def test_replicas_sign_with_the_keys_of_a_file_that_all_have(tmp_path: Path) -> None:
+    settings = Settings(store="postgres://host/name", push_keys=str(tmp_path / "keys.json"))
+    first, second = keys_of(settings).get(), keys_of(settings).get()
+    assert first is not None
+    assert second is not None
+    assert first.newest.kid == second.newest.kid
+
+
+def test_it_is_told_when_replicas_have_no_keys_in_common(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    check_push(Settings(store="postgres://host/name"))
+    (message,) = caplog.messages
+    assert "--push-keys" in message
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        Settings(store="postgres://host/name", push=False),
+        Settings(store="postgres://host/name", push_signing="none"),
+        Settings(store="memory:"),
+    ],
+)
+def test_where_nothing_is_to_be_signed_nothing_is_told(
+    caplog: pytest.LogCaptureFixture, settings: Settings
+) -> None:
+    check_push(settings)
+    assert caplog.messages == []

@@ -17,11 +17,13 @@ from dragoman.stores.states import STATES
 __all__ = ("RULES", "check_database")
 
 RULES: Final = {
-    "schema": "the tables, indexes and functions are those of this version",
+    "schema": "the tables, indexes, functions and triggers are those of this version",
     **TASK_RULES,
-    "stray": "logs, snapshots, results and messages belong to a task that there is",
+    "stray": "logs, snapshots, results, messages and webhooks belong to a task that there is",
     "alias": "what a client calls a task leads to a task of the same owner",
     "send": "the record of a send leads to a task of the same owner, if to any",
+    "webhook": "a webhook is of its task's owner, stands within the log, and waits if it must",
+    "letter": "a dead letter is of an event that its webhook has come to",
     "counter": "tasks are counted right, per owner and state",
 }
 """Every rule by its name, in the order of checking. Whether its files are in order is for
@@ -33,7 +35,7 @@ _TASKS_AT_ONCE: Final = 200
 _PROGRESS_TASKS: Final = 50_000
 """After how many tasks progress is told: some seconds."""
 
-_CREATED: Final = re.compile(r"^CREATE (TABLE|INDEX|FUNCTION) (\w+)", re.MULTILINE)
+_CREATED: Final = re.compile(r"^CREATE (TABLE|INDEX|FUNCTION|TRIGGER) (\w+)", re.MULTILINE)
 
 
 async def check_database(
@@ -60,6 +62,8 @@ async def check_database(
     async for finding in _tasks(connection, progress):
         yield finding
     async for finding in _strays(connection):
+        yield finding
+    async for finding in _webhooks(connection):
         yield finding
     async for finding in _counters(connection):
         yield finding
@@ -99,6 +103,14 @@ async def _strays(connection: Connection) -> AsyncGenerator[Finding]:
         yield Finding("alias", f"{readable(alias)!r} is no name of a task of its owner", task_id)
     for message_id, task_id in await connection.fetch(QUERIES["stray_sends"]):
         yield Finding("send", f"{readable(message_id)!r} went to no task of its owner", task_id)
+
+
+async def _webhooks(connection: Connection) -> AsyncGenerator[Finding]:
+    for task_id, webhook_id, text in await connection.fetch(QUERIES["wrong_webhooks"]):
+        yield Finding("webhook", f"{readable(webhook_id)!r} {text}", readable(task_id))
+    for task_id, webhook_id, seq in await connection.fetch(QUERIES["wrong_letters"]):
+        text = f"that of event {seq} for {readable(webhook_id)!r} is none"
+        yield Finding("letter", text, readable(task_id))
 
 
 async def _counters(connection: Connection) -> AsyncGenerator[Finding]:

@@ -46,6 +46,13 @@ _WRITER_SETTINGS: Final = {
     # Arrays of any length have one plan: by the index of the key. To plan anew takes longer than
     # to run it.
     "plan_cache_mode": "force_generic_plan",
+    # That plan may be made while the tables are small, or before they were ever analyzed, and it
+    # would read them as a whole: a new database would get slower with every task of its first
+    # minute.
+    "enable_seqscan": "off",
+    "enable_hashjoin": "off",
+    "enable_mergejoin": "off",
+    "enable_material": "off",
 }
 
 _CACHED_STATEMENTS: Final = 256

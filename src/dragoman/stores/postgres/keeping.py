@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final
 
 from dragoman.stores.checking import Finding
 from dragoman.stores.postgres.checking import check_database
@@ -11,9 +12,14 @@ from dragoman.stores.postgres.connection import SCHEMA, Database
 from dragoman.stores.postgres.inspection import connected, looking_at, read_records
 from dragoman.stores.postgres.schema import check_current, migrate
 from dragoman.stores.postgres.statements import QUERIES
+from dragoman.stores.postgres.webhooks import PostgresWebhooks
 from dragoman.stores.records import TaskRecord
+from dragoman.stores.webhooks import DeadLetter, LetterKey, Webhook, WebhookKey
 
 __all__ = ("PostgresKeeper",)
+
+_AT_ONCE: Final = 500
+"""Webhooks in memory at a time; a store may have very many."""
 
 
 class PostgresKeeper:
@@ -47,6 +53,42 @@ class PostgresKeeper:
                 return records[0] if records else None
 
         return asyncio.run(read())
+
+    def read_webhooks(
+        self, letter: Callable[[DeadLetter], None], webhook: Callable[[Webhook], None]
+    ) -> None:
+        """Look at all webhooks, as of one moment."""
+
+        async def read() -> None:
+            after_letter: LetterKey | None = None
+            after: WebhookKey | None = None
+            async with looking_at(self._database) as connection:
+                await check_current(connection, self.name)
+                rows = PostgresWebhooks(connection)
+                while letters := await rows.dead_letters(after=after_letter, limit=_AT_ONCE):
+                    for each in letters:
+                        letter(each)
+                    after_letter = letters[-1].key
+                while webhooks := await rows.every(after=after, limit=_AT_ONCE):
+                    for each in webhooks:
+                        webhook(each)
+                    after = webhooks[-1].key
+
+        asyncio.run(read())
+
+    def retry_letters(self, keys: Sequence[LetterKey], now_ms: int) -> int:
+        """Have dead letters sent again."""
+        return asyncio.run(self._change(lambda webhooks: webhooks.retry(keys, now_ms)))
+
+    def drop_letters(self, keys: Sequence[LetterKey]) -> int:
+        """Remove dead letters."""
+        return asyncio.run(self._change(lambda webhooks: webhooks.drop(keys)))
+
+    async def _change(self, change: Callable[[PostgresWebhooks], Awaitable[int]]) -> int:
+        async with connected(self._database) as connection:
+            await check_current(connection, self.name)
+            await connection.execute(QUERIES["keep_promise"])
+            return await change(PostgresWebhooks(connection))
 
     def upgrade(self) -> tuple[int, int]:
         """Bring the store up to date; in an empty database it is made."""

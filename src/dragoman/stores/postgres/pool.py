@@ -18,6 +18,7 @@ from dragoman.stores.postgres.connection import (
     code_of,
     is_lost,
 )
+from dragoman.stores.postgres.statements import QUERIES
 
 __all__ = ("Pool",)
 
@@ -76,7 +77,7 @@ class Pool:
         async with self._places:
             if self._is_closed:
                 raise StoreUnavailableError("the store is closed")
-            connection = self._take_idle() or await self._database.connect()
+            connection = self._take_idle() or await self._connect()
             try:
                 yield connection
             except BaseException as error:
@@ -87,6 +88,15 @@ class Pool:
                 self._idle.append(connection)
                 raise
             self._idle.append(connection)
+
+    async def _connect(self) -> Connection:
+        connection = await self._database.connect()
+        try:
+            await connection.execute(QUERIES["keep_promise"])
+        except BaseException:
+            connection.terminate()
+            raise
+        return connection
 
     def _take_idle(self) -> Connection | None:
         while self._idle:

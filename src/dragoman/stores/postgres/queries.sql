@@ -13,12 +13,12 @@
 -- Add tasks. Fails on an id that exists.
 INSERT INTO tasks (
     id, tenant, owner, context_id, skill_id, origin_dialect, created_ms, state, status_at_ms,
-    epoch, seq, wake_at_ms, attempts, holder, snapshot_seq, head, artifacts, history
+    epoch, seq, wake_at_ms, attempts, has_webhooks, holder, snapshot_seq, head, artifacts, history
 )
 SELECT * FROM unnest(
     $1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::bigint[], $8::smallint[],
-    $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[], $13::integer[], $14::text[], $15::bigint[],
-    $16::bytea[], $17::bytea[], $18::bytea[]
+    $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[], $13::integer[], $14::boolean[], $15::text[],
+    $16::bigint[], $17::bytea[], $18::bytea[], $19::bytea[]
 );
 
 -- name: with_aliases
@@ -26,6 +26,21 @@ SELECT * FROM unnest(
 INSERT INTO aliases (tenant, owner, alias, task_id)
 SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[])
 ON CONFLICT (tenant, owner, alias) DO UPDATE SET task_id = excluded.task_id;
+
+-- name: with_registered
+-- Add webhooks that come with their task: they are told of everything.
+INSERT INTO webhooks (
+    task_id, id, tenant, owner, dialect, host, wants, created_ms, config, due_ms, pending_since_ms, cursor, state
+)
+SELECT given.*, 0, 0 FROM unnest(
+    $1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::bigint[], $9::bytea[],
+    $10::bigint[], $11::bigint[]
+) AS given
+RETURNING 1;
+
+-- name: verdict_registered
+-- How many have something to send now.
+SELECT ARRAY[count(*)] FROM registered;
 
 -- name: with_updated
 -- Move tasks on; each at most once. NULL keeps what was there. The end comes with a snapshot, and lets go of the
@@ -43,18 +58,23 @@ UPDATE tasks SET
     history = coalesce(given.history, tasks.history)
 FROM unnest(
     $1::text[], $2::bigint[], $3::bigint[], $4::bigint[], $5::smallint[], $6::bigint[], $7::bigint[],
-    $8::integer[], $9::bigint[], $10::bigint[], $11::bytea[], $12::bytea[], $13::bytea[]
+    $8::integer[], $9::bigint[], $10::bigint[], $11::bytea[], $12::bytea[], $13::bytea[], $14::bigint[]
 ) AS given (
     id, epoch, expected_seq, seq, state, status_at_ms, wake_at_ms,
-    attempts, inbox_seen, snapshot_seq, head, artifacts, history
+    attempts, inbox_seen, snapshot_seq, head, artifacts, history, at_ms
 )
 WHERE tasks.id = given.id AND tasks.epoch = given.epoch AND tasks.seq = given.expected_seq
-RETURNING tasks.id, tasks.tenant, tasks.owner, tasks.state, tasks.inbox_n > given.inbox_seen AS is_unread;
+RETURNING
+    tasks.id, tasks.tenant, tasks.owner, tasks.state, tasks.inbox_n > given.inbox_seen AS is_unread,
+    tasks.has_webhooks AND given.seq > given.expected_seq AS is_news, given.at_ms, given.state IS NOT NULL AS has_status;
 
 -- name: verdict_updated
--- A lease or an expected number is stale; or a task is to end that has messages its writer does not know of.
+-- A lease or an expected number is stale; or a task is to end that has messages its writer does not know of. Otherwise
+-- webhooks hear of it, of those tasks that may have any; how many have something to send now that had not before.
 SELECT refuse('DR001') WHERE (SELECT count(*) FROM updated) <> cardinality($1::text[])
-UNION ALL SELECT refuse('DR002') WHERE EXISTS (SELECT FROM updated WHERE is_unread);
+UNION ALL SELECT refuse('DR002') WHERE EXISTS (SELECT FROM updated WHERE is_unread)
+UNION ALL SELECT tell_webhooks(array_agg(id), array_agg(at_ms), array_agg(has_status))
+FROM updated WHERE is_news HAVING count(*) > 0;
 
 -- name: with_counted
 -- Count new tasks.
@@ -247,13 +267,16 @@ WITH gone AS (
 SELECT count(*) FROM gone;
 
 -- name: select_ended
--- Tasks that ended before a time, those that ended first first, from a time on.
+-- Tasks that ended before a time, those that ended first first, from a time on; but for those whose webhooks have
+-- something to send.
 SELECT id, status_at_ms, seq FROM tasks
-WHERE state IN (3, 4, 5, 7) AND status_at_ms >= $1 AND status_at_ms < $2
+WHERE state IN (3, 4, 5, 7) AND status_at_ms >= $1 AND status_at_ms < $2 AND NOT (
+    has_webhooks AND EXISTS (SELECT FROM webhooks WHERE task_id = tasks.id AND pending_since_ms > 0)
+)
 ORDER BY status_at_ms LIMIT $3;
 
 -- name: delete_tasks
--- Remove tasks that have ended, with all that belongs to them. Another replica may be at the same, in the same
+-- Remove tasks that have ended, with all that belongs to them; a trigger sees to webhooks. Another replica may be at the same, in the same
 -- order: what it has removed is not counted here. Removals have a shard of their own, for which no writer waits.
 WITH gone AS (
     DELETE FROM tasks USING unnest($1::text[]) AS given (id)
@@ -393,10 +416,15 @@ SELECT n, body FROM inbox WHERE task_id = $1 ORDER BY n;
 SELECT task_id FROM aliases WHERE tenant = $1 AND owner = $2 AND alias = $3;
 
 -- name: select_sends
--- Records of the given keys, each with the place of its key.
-SELECT given.place, sends.digest, sends.at_ms, sends.task_id, sends.reply
+-- Records of the given keys, each with the place of its key. One by one, by the index: a join is planned by what
+-- is known of the table, and as long as that is nothing, it reads all of it.
+SELECT given.place, found.digest, found.at_ms, found.task_id, found.reply
 FROM unnest($1::text[], $2::text[], $3::text[]) WITH ORDINALITY AS given (tenant, owner, message_id, place)
-JOIN sends USING (tenant, owner, message_id);
+CROSS JOIN LATERAL (
+    SELECT sends.digest, sends.at_ms, sends.task_id, sends.reply FROM sends
+    WHERE sends.tenant = given.tenant AND sends.owner = given.owner AND sends.message_id = given.message_id
+    LIMIT 1
+) AS found;
 
 -- name: select_filled
 -- Unfinished tasks that something waits for, but for those that another living replica holds.
@@ -414,6 +442,169 @@ WHERE tasks.seq > given.seq;
 -- name: select_lost
 SELECT given.id FROM unnest($1::text[], $2::bigint[]) AS given (id, epoch) LEFT JOIN tasks USING (id)
 WHERE tasks.epoch IS DISTINCT FROM given.epoch;
+
+-- --- webhooks -----------------------------------------------------------------------------------
+
+-- name: select_webhooks
+-- {rows} is the table, or a common table expression with rows of it. A clause may follow. {but} is the event of a
+-- dead letter that is just being dealt with, and is not to be sent again.
+SELECT
+    task_id, id, tenant, owner, dialect, host, wants, created_ms, config, cursor, state, attempts, finding, due_ms,
+    claim, claimed_until_ms, pending_since_ms, next_letter(task_id, id, {but})
+FROM {rows};
+
+-- name: webhook_of_key
+WHERE task_id = $1 AND id = $2;
+
+-- name: webhooks_of_task
+WHERE task_id = $1 AND (created_ms, id) > ($2, $3) ORDER BY created_ms, id LIMIT $4;
+
+-- name: webhooks_after
+WHERE (task_id, id) > ($1, $2) ORDER BY task_id, id LIMIT $3;
+
+-- name: put_webhook
+-- Register one at a task, to be told of what follows; or replace one, which then goes on where it stands. One that
+-- is the same as before is left as it is. Whoever is just adding an event to the task comes before it, or after it and
+-- then knows of it.
+WITH task AS (
+    UPDATE tasks SET has_webhooks = true WHERE id = $1 RETURNING id, tenant, owner, seq, state
+),
+put AS (
+    INSERT INTO webhooks (
+        task_id, id, dialect, host, wants, created_ms, config, tenant, owner, cursor, state, is_over
+    )
+    SELECT
+        task.id, $2::text, $3::text, $4::text, $5::text, $6::bigint, $7::bytea, tenant, owner, seq, state,
+        state IN (3, 4, 5, 7)
+    FROM task
+    ON CONFLICT (task_id, id) DO UPDATE SET
+        dialect = excluded.dialect,
+        host = excluded.host,
+        wants = excluded.wants,
+        config = excluded.config,
+        attempts = 0,
+        finding = '',
+        due_ms = excluded.created_ms,
+        claim = webhooks.claim + 1,
+        claimed_until_ms = 0
+    WHERE (webhooks.dialect, webhooks.wants, webhooks.config)
+        <> (excluded.dialect, excluded.wants, excluded.config)
+    RETURNING *
+),
+known AS (
+    SELECT * FROM put
+    UNION ALL SELECT * FROM webhooks WHERE task_id = $1 AND id = $2 AND NOT EXISTS (SELECT FROM put)
+)
+{webhooks};
+
+-- name: remove_webhook
+DELETE FROM webhooks WHERE task_id = $1 AND id = $2 RETURNING 1;
+
+-- name: count_webhooks
+SELECT
+    (SELECT count(*) FROM webhooks WHERE task_id = $1),
+    (SELECT count(*) FROM webhooks WHERE tenant = $2 AND owner = $3 AND NOT is_over);
+
+-- name: take_webhooks
+-- Take what is due and not taken, but for some hosts; what another replica is just taking is passed over.
+WITH due AS (
+    SELECT task_id AS of_task, id AS of_webhook FROM webhooks
+    WHERE pending_since_ms > 0 AND due_ms <= $1 AND claimed_until_ms <= $1 AND host <> ALL ($4::text[])
+    ORDER BY due_ms LIMIT $3 FOR UPDATE SKIP LOCKED
+),
+taken AS (
+    UPDATE webhooks SET claim = claim + 1, claimed_until_ms = $2 FROM due
+    WHERE task_id = of_task AND id = of_webhook
+    RETURNING webhooks.*
+)
+{webhooks} ORDER BY due_ms;
+
+-- name: advance_webhook
+-- Move the cursor of one that is taken; an event before it is a dead letter, and moves nothing. Stay with it if there
+-- is something left in the log or among the letters. Nobody adds an event meanwhile: who wants to comes before, and it
+-- is seen here, or after, and finds the webhook at rest. {letter} is what becomes of the dead letter of event $8.
+WITH task AS (SELECT seq AS last_seq, state AS task_state FROM tasks WHERE id = $1 FOR SHARE),
+moved AS (
+    UPDATE webhooks SET
+        state = CASE WHEN $4 > cursor THEN $5 ELSE state END,
+        cursor = greatest(cursor, $4),
+        attempts = 0,
+        finding = '',
+        (pending_since_ms, claimed_until_ms, due_ms, is_over) = (
+            SELECT
+                CASE WHEN is_left THEN $6::bigint ELSE 0 END,
+                CASE WHEN is_left THEN $7::bigint ELSE 0 END,
+                CASE WHEN is_left THEN due_ms ELSE 0 END,
+                NOT is_left AND task_state IN (3, 4, 5, 7)
+            FROM (SELECT greatest(cursor, $4) < last_seq OR next_letter(task_id, id, $8) > 0 AS is_left) AS rest
+        )
+    FROM task
+    WHERE task_id = $1 AND id = $2 AND claim = $3
+    RETURNING webhooks.*
+),
+letter AS ({letter})
+{webhooks};
+
+-- name: letter_delivered
+DELETE FROM dead_letters USING moved
+WHERE dead_letters.task_id = moved.task_id AND webhook_id = moved.id AND seq = $8;
+
+-- name: letter_dead
+INSERT INTO dead_letters (task_id, webhook_id, seq, attempts, finding, at_ms)
+SELECT task_id, id, $8, $9::integer, $10::text, $6 FROM moved
+ON CONFLICT (task_id, webhook_id, seq) DO UPDATE SET
+    attempts = excluded.attempts, finding = excluded.finding, at_ms = excluded.at_ms, is_queued = false;
+
+-- name: postpone_webhook
+UPDATE webhooks SET attempts = $4, due_ms = $5, finding = $6, claimed_until_ms = 0
+WHERE task_id = $1 AND id = $2 AND claim = $3
+RETURNING 1;
+
+-- name: select_letters
+SELECT dead_letters.task_id, webhook_id, seq, host, dead_letters.attempts, dead_letters.finding, at_ms, is_queued
+FROM dead_letters JOIN webhooks ON webhooks.task_id = dead_letters.task_id AND webhooks.id = webhook_id
+WHERE (dead_letters.task_id, webhook_id, seq) > ($1, $2, $3)
+ORDER BY dead_letters.task_id, webhook_id, seq LIMIT $4;
+
+-- name: retry_letters
+-- Queue letters, and have their webhooks taken at once. The webhook comes first: who advances it sees the letters.
+WITH given AS (
+    SELECT task_id, webhook_id, seq
+    FROM unnest($1::text[], $2::text[], $3::bigint[]) AS keys (task_id, webhook_id, seq)
+    JOIN dead_letters USING (task_id, webhook_id, seq) WHERE NOT is_queued
+),
+woken AS (
+    UPDATE webhooks SET
+        pending_since_ms = CASE WHEN pending_since_ms > 0 THEN pending_since_ms ELSE $4::bigint END,
+        due_ms = $4::bigint,
+        attempts = 0
+    WHERE (task_id, id) IN (SELECT task_id, webhook_id FROM given)
+    RETURNING task_id, id
+),
+queued AS (
+    UPDATE dead_letters SET is_queued = true
+    FROM given JOIN woken ON woken.task_id = given.task_id AND woken.id = given.webhook_id
+    WHERE dead_letters.task_id = given.task_id AND dead_letters.webhook_id = given.webhook_id
+      AND dead_letters.seq = given.seq AND NOT is_queued
+    RETURNING 1
+)
+SELECT count(*) FROM queued;
+
+-- name: drop_letters
+WITH gone AS (
+    DELETE FROM dead_letters USING unnest($1::text[], $2::text[], $3::bigint[]) AS given (task_id, webhook_id, seq)
+    WHERE dead_letters.task_id = given.task_id AND dead_letters.webhook_id = given.webhook_id
+      AND dead_letters.seq = given.seq
+    RETURNING 1
+)
+SELECT count(*) FROM gone;
+
+-- name: webhook_overview
+SELECT
+    (SELECT count(*) FROM webhooks),
+    (SELECT count(*) FROM webhooks WHERE pending_since_ms > 0),
+    (SELECT coalesce(min(pending_since_ms), 0) FROM webhooks WHERE pending_since_ms > 0),
+    (SELECT count(*) FROM dead_letters);
 
 -- --- schema -------------------------------------------------------------------------------------
 
@@ -466,14 +657,18 @@ SELECT count(*) FROM tasks;
 -- What there is, by kind and name.
 SELECT CASE relkind WHEN 'i' THEN 'index' ELSE 'table' END, relname::text
 FROM pg_class WHERE relnamespace = to_regnamespace($1) AND relkind IN ('r', 'i')
-UNION ALL SELECT 'function', proname::text FROM pg_proc WHERE pronamespace = to_regnamespace($1);
+UNION ALL SELECT 'function', proname::text FROM pg_proc WHERE pronamespace = to_regnamespace($1)
+UNION ALL SELECT 'trigger', tgname::text
+FROM pg_trigger JOIN pg_class ON pg_class.oid = tgrelid WHERE relnamespace = to_regnamespace($1) AND NOT tgisinternal;
 
 -- name: strays
 -- What belongs to a task that there is not.
 SELECT DISTINCT task_id, 'events' FROM events WHERE NOT EXISTS (SELECT FROM tasks WHERE id = task_id)
 UNION ALL SELECT task_id, 'snapshots' FROM snapshots WHERE NOT EXISTS (SELECT FROM tasks WHERE id = task_id)
 UNION ALL SELECT DISTINCT task_id, 'journal' FROM journal WHERE NOT EXISTS (SELECT FROM tasks WHERE id = task_id)
-UNION ALL SELECT DISTINCT task_id, 'inbox' FROM inbox WHERE NOT EXISTS (SELECT FROM tasks WHERE id = task_id);
+UNION ALL SELECT DISTINCT task_id, 'inbox' FROM inbox WHERE NOT EXISTS (SELECT FROM tasks WHERE id = task_id)
+UNION ALL SELECT DISTINCT task_id, 'webhooks' FROM webhooks
+WHERE NOT EXISTS (SELECT FROM tasks WHERE tasks.id = task_id);
 
 -- name: stray_aliases
 -- Names of tasks that their owner does not have.
@@ -499,6 +694,36 @@ FROM (
     UNION ALL SELECT tenant, owner, state, 0, count(*) FROM tasks GROUP BY tenant, owner, state
 ) AS both_sides
 GROUP BY tenant, owner, state HAVING sum(counted) <> sum(found);
+
+-- name: wrong_webhooks
+-- Task, webhook, and what is wrong with it.
+SELECT webhooks.task_id, webhooks.id, faults.text
+FROM webhooks JOIN tasks ON tasks.id = webhooks.task_id
+CROSS JOIN LATERAL (VALUES
+    (
+        (tasks.tenant, tasks.owner) <> (webhooks.tenant, webhooks.owner),
+        'belongs to another owner than its task'
+    ),
+    (NOT tasks.has_webhooks, 'is not known to its task'),
+    (cursor > tasks.seq, 'stands at event ' || cursor || ', which there is not'),
+    (
+        pending_since_ms = 0 AND (
+            next_letter(webhooks.task_id, webhooks.id, 0) > 0
+            -- A new state concerns every webhook; what else has happened only some.
+            OR tasks.seq > cursor AND (tasks.state <> webhooks.state OR position('artifacts' IN wants) > 0)
+        ),
+        'has something to tell, but is not pending'
+    ),
+    (is_over AND tasks.state NOT IN (3, 4, 5, 7), 'is over, but its task is not')
+) AS faults (is_so, text)
+WHERE faults.is_so
+ORDER BY 1, 2;
+
+-- name: wrong_letters
+-- Dead letters of events that their webhook has not come to.
+SELECT dead_letters.task_id, webhook_id, seq
+FROM dead_letters JOIN webhooks ON webhooks.task_id = dead_letters.task_id AND webhooks.id = webhook_id
+WHERE seq > cursor;
 
 -- name: size
 -- Bytes of all tables, with their indexes.

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from dragoman.stores.folding import FoldedWrites
-from dragoman.stores.postgres.texts import storable
+from dragoman.stores.postgres.texts import storable, storable_value
 from dragoman.stores.states import NUMBERS
+from dragoman.stores.webhook_rows import registered_values
 
 if TYPE_CHECKING:
     from dragoman.model.documents import TaskDocument
@@ -37,6 +38,7 @@ class Rows:
         self._updated: list[Row] = []
         self._has_moved = False
         self._aliases: dict[Row, str] = {}
+        self._registered: list[Row] = []
         self._counts: Counter[tuple[str, str, int | None]] = Counter()
         self._segments: list[Row] = []
         self._snapshots: list[Row] = []
@@ -69,6 +71,7 @@ class Rows:
             for name, rows in (
                 ("created", self._created),
                 ("aliases", [(*key, task_id) for key, task_id in self._aliases.items()]),
+                ("registered", self._registered),
                 # In the order of their keys, as every replica locks them.
                 ("updated", sorted(self._updated, key=_first)),
                 ("segments", self._segments),
@@ -126,12 +129,17 @@ class Rows:
                 fold.seq,
                 fold.wake_at_ms or 0,
                 fold.attempts or 0,
+                new.webhook is not None,
                 "" if fold.is_end else self._holder,
                 *((fold.snapshot_seq, *_pieces(fold.snapshot)) if fold.is_end else _NO_END),
             )
         )
         if new.alias:
             self._aliases[tenant, owner, storable(new.alias)] = first.task_id
+        if new.webhook is not None:
+            key = (first.task_id, storable(new.webhook.config.id), tenant, owner)
+            row = (*key, *map(storable_value, registered_values(new.webhook)))
+            self._registered.append((*row, fold.at_ms, fold.at_ms))
 
     def _update(self, fold: FoldedWrites) -> None:
         first = fold.first
@@ -152,6 +160,7 @@ class Rows:
                 fold.inbox_seen,
                 fold.snapshot_seq if has_end else None,
                 *(_pieces(fold.snapshot) if has_end else _NO_PIECES),
+                fold.at_ms,
             )
         )
         if fold.is_end:

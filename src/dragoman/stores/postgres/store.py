@@ -14,6 +14,7 @@ from dragoman.stores.postgres.pool import Pool
 from dragoman.stores.postgres.reader import Reader
 from dragoman.stores.postgres.schema import prepare
 from dragoman.stores.postgres.statements import QUERIES
+from dragoman.stores.postgres.webhooks import PostgresWebhooks
 from dragoman.stores.postgres.writer import BatchWriter
 from dragoman.stores.postgres.writes import Post, Release, TakeOver
 from dragoman.stores.recent import RecentTasks
@@ -78,12 +79,18 @@ class PostgresTaskStore:
         """False from a failure of PostgreSQL until something was written again."""
         return self._is_open and self._commits.is_available
 
+    @property
+    def webhooks(self) -> PostgresWebhooks:
+        """The webhooks of the tasks."""
+        return self._webhooks
+
     async def open(self) -> None:
         """Connect, make the tables if there are none, get ready to write. Raises UsageError."""
         name = self.database.name
-        self._writer = BatchWriter(self.database)
-        await self._connect()
         self._pool = Pool(self.database)
+        self._webhooks = PostgresWebhooks(self._pool)
+        self._writer = BatchWriter(self.database, self._webhooks.wake)
+        await self._connect()
         self._reader = Reader(self._pool)
         self._lookups = SendLookups(self._pool)
         self._recent = RecentTasks()

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
-__all__ = ("readable", "storable")
+__all__ = ("readable", "readable_value", "storable", "storable_value")
 
 _NUL: Final = "\x00"
 
@@ -24,3 +24,13 @@ def readable(text: str) -> str:
     if _ESCAPE in text:
         return text.replace(f"{_ESCAPE}0", _NUL).replace(f"{_ESCAPE}1", _ESCAPE)
     return text
+
+
+def storable_value(value: object) -> object:
+    """Return what stands for a value of any kind."""
+    return storable(value) if isinstance(value, str) else value
+
+
+def readable_value(value: Any) -> Any:
+    """Return the value of any kind that something stands for."""
+    return readable(value) if isinstance(value, str) else value

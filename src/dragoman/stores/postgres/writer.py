@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -102,10 +102,15 @@ class BatchWriter:
     Attributes:
         holder: the replica that it writes for; "" for none.
         round_trips: statements sent so far.
+
+    Args:
+        on_pending: called after a commit that has given webhooks something to send. One whose
+            answer was lost is not noticed.
     """
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, on_pending: Callable[[], None] = lambda: None) -> None:
         self._database = database
+        self._on_pending = on_pending
         self._connection: Connection | None = None
         self._id = 0
         self._connection_number = 0
@@ -212,7 +217,11 @@ class BatchWriter:
         self.round_trips += 1
         rows = await self._connection.fetch(statement, *values)
         self._written += 1
-        return rows[0][0] or ()
+        # The last row is the result; those before it count webhooks.
+        *counts, (result,) = rows
+        if any(n for (webhooks,) in counts for n in webhooks):
+            self._on_pending()
+        return result or ()
 
     async def _settle(self, connection: Connection) -> None:
         if self._id:

@@ -11,28 +11,23 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from dragoman.errors import ConflictError
-from dragoman.model.push import TaskPushNotificationConfig
-from dragoman.stores.base import Scope
 from dragoman.stores.sql import ManyRows, read_queries
-from dragoman.stores.states import NUMBERS, STATES
-from dragoman.stores.webhooks import (
-    DeadLetter,
-    EventKind,
-    LetterKey,
-    NewWebhook,
-    PendingOverview,
-    Webhook,
-    WebhookCounts,
-    WebhookKey,
-)
+from dragoman.stores.webhook_rows import letter_of, registered_values, state_number, webhook_of
+from dragoman.stores.webhooks import PendingOverview, WebhookCounts, WebhookKey
 
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Collection, Sequence
 
     from dragoman.model.tasks import TaskState
-    from dragoman.stores.base import NewTask
-    from dragoman.stores.webhooks import WebhookPosition
+    from dragoman.stores.base import NewTask, Scope
+    from dragoman.stores.webhooks import (
+        DeadLetter,
+        LetterKey,
+        NewWebhook,
+        Webhook,
+        WebhookPosition,
+    )
 
 __all__ = ("WebhookRows",)
 
@@ -45,8 +40,6 @@ _OF_TASKS: Final = (
 )
 
 _encode: Final = msgspec.json.Encoder().encode
-_Wants = tuple[EventKind, ...]
-_decode_config: Final = msgspec.json.Decoder(TaskPushNotificationConfig).decode
 
 
 class WebhookRows:
@@ -175,7 +168,7 @@ class WebhookRows:
         return self._change("postpone_webhook", *values) > 0
 
     def _move(self, taken: Webhook, seq: int, state: TaskState | None) -> bool:
-        values = (taken.key.task_id, taken.key.id, taken.claim, seq, _number(state))
+        values = (taken.key.task_id, taken.key.id, taken.claim, seq, state_number(state))
         return self._change("advance_webhook", *values) > 0
 
     def _go_on(self, key: WebhookKey, now_ms: int, until_ms: int) -> Webhook | None:
@@ -193,19 +186,8 @@ class WebhookRows:
     def dead_letters(self, after: LetterKey | None, limit: int) -> tuple[DeadLetter, ...]:
         """Return dead letters of any owner after a key."""
         place = ("", "", 0) if after is None else (after.task_id, after.webhook_id, after.seq)
-        return tuple(
-            DeadLetter(
-                key=LetterKey(task_id, webhook_id, seq),
-                host=host,
-                attempts=attempts,
-                finding=finding,
-                at_ms=at_ms,
-                is_queued=bool(is_queued),
-            )
-            for task_id, webhook_id, seq, host, attempts, finding, at_ms, is_queued in self._rows(
-                _QUERIES["select_letters"], (*place, limit)
-            )
-        )
+        rows = self._rows(_QUERIES["select_letters"], (*place, limit))
+        return tuple(map(letter_of, rows))
 
     def retry(self, keys: Sequence[LetterKey], now_ms: int) -> int:
         """Have dead letters sent again; return how many."""
@@ -233,7 +215,7 @@ class WebhookRows:
 
     def _webhooks(self, clause: str, *values: object) -> tuple[Webhook, ...]:
         statement = f"{_QUERIES['select_webhooks']}\n{_QUERIES[clause]}"
-        return tuple(_webhook(row) for row in self._rows(statement, values))
+        return tuple(map(webhook_of, self._rows(statement, values)))
 
     def _rows(self, statement: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         return self._cursor.execute(statement, values).fetchall()
@@ -244,55 +226,8 @@ class WebhookRows:
 
 def _values(new: NewWebhook) -> tuple[object, ...]:
     """Return what is registered, in the order of the columns."""
-    wants = ",".join(new.wants)
-    return new.dialect, new.host, wants, new.created_ms, bytearray(_encode(new.config))
-
-
-def _webhook(row: tuple[Any, ...]) -> Webhook:
-    (
-        task_id,
-        webhook_id,
-        tenant,
-        owner,
-        dialect,
-        host,
-        wants,
-        created_ms,
-        config,
-        cursor,
-        state,
-        attempts,
-        finding,
-        due_ms,
-        claim,
-        claimed_until_ms,
-        pending_since_ms,
-        letter_seq,
-    ) = row
-    return Webhook(
-        key=WebhookKey(task_id, webhook_id),
-        scope=Scope(tenant, owner),
-        new=NewWebhook(
-            config=_decode_config(config),
-            dialect=dialect,
-            host=host,
-            created_ms=created_ms,
-            wants=msgspec.convert([kind for kind in wants.split(",") if kind], _Wants),
-        ),
-        cursor=cursor,
-        state=STATES.get(state),
-        attempts=attempts,
-        finding=finding,
-        due_ms=due_ms,
-        claim=claim,
-        claimed_until_ms=claimed_until_ms,
-        pending_since_ms=pending_since_ms,
-        letter_seq=letter_seq,
-    )
-
-
-def _number(state: TaskState | None) -> int:
-    return 0 if state is None else NUMBERS[state]
+    *texts, config = registered_values(new)
+    return *texts, bytearray(config)
 
 
 def _text(values: list[Any]) -> str:

@@ -46,6 +46,26 @@ CORRUPTIONS: Final = {
     "alias": ("alias", "x", "UPDATE aliases SET task_id = 'x'"),
     "alias of another": ("alias", "", "UPDATE aliases SET owner = 'mallory'"),
     "send": ("send", "x", "UPDATE sends SET task_id = 'x' WHERE task_id = :count"),
+    # Webhooks, and what was given up.
+    "webhooks": (
+        "stray",
+        "x",
+        "INSERT INTO webhooks (task_id, id, tenant, owner, dialect, host, wants, created_ms, "
+        "cursor, state, config) VALUES ('x', 'w', '', '', '', '', '', 0, 0, 0, '')",
+    ),
+    "webhook of another": ("webhook", "", "UPDATE webhooks SET owner = 'mallory'"),
+    "webhook beyond the log": ("webhook", "", "UPDATE webhooks SET cursor = 99"),
+    "webhook nobody knows of": ("webhook", "", "UPDATE tasks SET has_webhooks = false"),
+    "webhook asleep": (
+        "webhook",
+        "",
+        "UPDATE webhooks SET cursor = 0, state = 0, pending_since_ms = 0",
+    ),
+    "letter of the future": (
+        "letter",
+        "",
+        "INSERT INTO dead_letters SELECT task_id, id, 99, 1, '', 0, false FROM webhooks",
+    ),
     # The shards of a counter may hold anything, if only their sum is right.
     "counter": (
         "counter",
@@ -104,3 +124,8 @@ def test_tasks_are_read_in_parts(url: str) -> None:
     rules = [each.rule for each in check(url)]
     assert rules.count("row-state") == 450
     assert rules.count("counter") == 1
+
+
+def test_a_trigger_that_is_missing_is_named(url: str) -> None:
+    ask(url, "DROP TRIGGER tell_of_status ON tasks")
+    assert [each.text for each in check(url)] == ["the trigger tell_of_status is missing"]

@@ -1,9 +1,14 @@
+import asyncio
+
 import pytest
 
 from dragoman.errors import StoreError, UsageError
 from dragoman.stores.checking import Finding
 from dragoman.stores.postgres.keeping import PostgresKeeper
 from dragoman.stores.postgres.schema import latest_version
+from dragoman.stores.postgres.store import PostgresTaskStore
+from dragoman.stores.webhooks import DeadLetter, LetterKey, Webhook
+from tests.contracts.storing import WORKING, creation, registration, with_webhook, write
 from tests.postgres import new_database
 from tests.unit.stores.postgres.looking import ask
 from tests.unit.stores.postgres.populated import populated, task_of
@@ -66,3 +71,40 @@ def test_what_fails_on_the_way_is_told() -> None:
     ask(url, "ALTER TABLE events RENAME COLUMN body TO other")
     with pytest.raises(StoreError, match="PostgreSQL failed"):
         PostgresKeeper(url).read_record(task_of(url, "ask"))
+
+
+async def leave_letters(url: str, *names: str) -> None:
+    """Give up the first notification of webhooks of these names, each of a task of its own."""
+    store = PostgresTaskStore(url)
+    await store.open()
+    for name in names:
+        await write(store, with_webhook(creation(name), registration(name)))
+    for taken in await store.webhooks.take_due(
+        now_ms=2000, until_ms=3000, limit=99, except_hosts=()
+    ):
+        await store.webhooks.bury(
+            taken, seq=1, state=WORKING, attempts=4, finding="gone", now_ms=2500, until_ms=0
+        )
+    await store.close()
+
+
+def test_webhooks_are_read_page_by_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dragoman.stores.postgres.keeping._AT_ONCE", 2)
+    url = new_database()
+    asyncio.run(leave_letters(url, *"abcde"))
+    letters: list[DeadLetter] = []
+    webhooks: list[Webhook] = []
+    PostgresKeeper(url).read_webhooks(letters.append, webhooks.append)
+    assert [each.key.id for each in webhooks] == [*"abcde"]
+    assert [each.key for each in letters] == [LetterKey(name, name, 1) for name in "abcde"]
+
+
+def test_dead_letters_are_sent_again_or_dropped() -> None:
+    url = new_database()
+    asyncio.run(leave_letters(url, *"abc"))
+    keeper = PostgresKeeper(url)
+    assert keeper.retry_letters([LetterKey("a", "a", 1), LetterKey("a", "a", 9)], 5000) == 1
+    assert keeper.drop_letters([LetterKey("b", "b", 1)]) == 1
+    letters: list[DeadLetter] = []
+    keeper.read_webhooks(letters.append, nothing)
+    assert [(each.key.task_id, each.is_queued) for each in letters] == [("a", True), ("c", False)]

@@ -393,3 +393,22 @@ async def test_a_database_that_is_being_started_is_waited_for() -> None:
         await opening
         assert store.is_available
         await store.close()
+
+
+async def test_a_database_of_which_nothing_is_known_yet_is_not_read_as_a_whole(url: str) -> None:
+    """Before its tables are analyzed, PostgreSQL takes them for small, whatever is in them."""
+    async with opened(url) as store:
+        for number in range(10):
+            record = send(f"m{number}", task_id=f"t{number}")
+            assert await store.find_send(record.key, 0) is None
+            await write(store, creation(record.task_id, record=record))
+            await write(store, chunk(1, task_id=record.task_id), chunk(2, task_id=record.task_id))
+            assert await store.find_send(record.key, 0) == record
+
+    def read(how: str) -> int:
+        tables = "pg_stat_user_tables WHERE relname IN ('tasks', 'sends', 'events')"
+        return int(ask(url, f"SELECT sum({how}) FROM {tables}"))  # noqa: S608 - ours
+
+    # Told by the connections when they end.
+    await until(lambda: read("idx_scan") >= 30)
+    assert read("seq_tup_read") == 0
