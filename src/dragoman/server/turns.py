@@ -144,9 +144,11 @@ class Turns:
     async def clean_up(self, live: LiveTask) -> None:
         """Call the worker's hook for a task that was canceled."""
         # What the task was about when it was canceled, and for whom, is in its journal.
-        errand = _errand_of(live, await self._replay_of(live))
+        replay = await self._replay_of(live)
+        errand = _errand_of(live, replay)
+        turn = LiveTurn(live, errand, Seat(self._slots), self._clock, replay)
         try:
-            await self._worker.canceled(LiveTurn(live, errand, Seat(self._slots), self._clock))
+            await self._worker.canceled(turn)
         except Exception:
             _logger.exception("task %s: the cleanup hook failed", live.task_id)
 
