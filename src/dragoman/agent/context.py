@@ -7,12 +7,18 @@ thin: the Turn behind them decides what is queued, stored and shown.
 from __future__ import annotations
 
 from collections import Counter
-from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
+from contextlib import (
+    AbstractAsyncContextManager,
+    AbstractContextManager,
+    contextmanager,
+    nullcontext,
+)
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import (
     TYPE_CHECKING,
     Final,
+    Literal,
     Protocol,
     TypeAlias,
     TypedDict,
@@ -22,6 +28,7 @@ from typing import (
     overload,
 )
 
+from dragoman import telemetry
 from dragoman.agent.forms import form_part, read_answer
 from dragoman.agent.gathering import Gathering, gathering, no_branch
 from dragoman.agent.results import Reply, parts_of, turn_message
@@ -251,7 +258,7 @@ class Context(_View):
             reply = Reply(*complaint, *parts, metadata=asked.metadata)
             message = turn_message(self._turn, reply)
             try:
-                with self._alone("ask"):
+                with self._alone("ask"), _traced("ask", ""):
                     answer = await self._put(message, timeout_seconds=_seconds(timeout))
             except NoAnswerError:
                 if default is _NO_DEFAULT:
@@ -301,7 +308,7 @@ class Context(_View):
         Raises:
             UsageError: the result cannot be recorded.
         """
-        with self._alone("step"):
+        with self._alone("step"), _traced("step", name or getattr(function, "__name__", "")):
             return await take_step(self._turn, function, args, name)
 
     @overload
@@ -372,7 +379,7 @@ class Context(_View):
         )
         name = peers.name(agent)
         child = Child(self._turn, peers, name, options, ask=self._put_question, say=self._tell)
-        with self._alone("call"):
+        with self._alone("call"), _traced("invoke_agent", name, kind="client"):
             reply = await child.run(content)
         return reply if into is None else reply.as_type(into)
 
@@ -454,6 +461,16 @@ class Context(_View):
             yield
         finally:
             del self._under_way[strand]
+
+
+def _traced(
+    operation: str, name: str, *, kind: Literal["internal", "client"] = "internal"
+) -> AbstractContextManager[object]:
+    """Make a durable call a span, if anything is traced."""
+    if telemetry.active is None:
+        return nullcontext()
+    attributes = {"gen_ai.operation.name": operation, "a2a.call.name": name}
+    return telemetry.active.span(f"{operation} {name}", attributes, kind=kind)
 
 
 def _floor() -> AbstractAsyncContextManager[object]:

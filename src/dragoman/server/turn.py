@@ -98,6 +98,11 @@ class LiveTurn:
         return self._errand.principal
 
     @property
+    def trace(self) -> str:
+        """The span that the message came with, "" if nothing is traced."""
+        return self._errand.trace
+
+    @property
     def skill_id(self) -> str:
         """The skill that was planned for it."""
         return self._live.record.skill_id
