@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from dragoman.agent.agent import Agent
-    from dragoman.agent.context import Context, SyncContext
+    from dragoman.agent.context import Context
     from dragoman.agent.files import File
     from dragoman.agent.peers import Peer
     from dragoman.agent.results import Rejected, Reply
+    from dragoman.agent.sync_context import SyncContext
     from dragoman.auth.authenticator import Authenticator, Evidence
     from dragoman.client.client import RemoteAgent
     from dragoman.client.connecting import connect
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from dragoman.client.reply import AgentReply
     from dragoman.client.retry import RetryPolicy
     from dragoman.client.sync import connect_sync
-    from dragoman.errors import A2AError, DragomanError, InvalidParamsError, UsageError
+    from dragoman.errors import A2AError, DragomanError, InvalidParamsError, ToolError, UsageError
     from dragoman.model.cards import AgentExtension, AgentProvider
     from dragoman.model.messages import Message, Role
     from dragoman.model.parts import Part
@@ -55,6 +56,7 @@ __all__ = (
     "Task",
     "TaskNotCompletedError",
     "TaskState",
+    "ToolError",
     "UsageError",
     "__version__",
     "connect",
@@ -87,10 +89,11 @@ _HOMES: Final = {
     "Reply": "dragoman.agent.results",
     "RetryPolicy": "dragoman.client.retry",
     "Role": "dragoman.model.messages",
-    "SyncContext": "dragoman.agent.context",
+    "SyncContext": "dragoman.agent.sync_context",
     "Task": "dragoman.model.tasks",
     "TaskNotCompletedError": "dragoman.client.errors",
     "TaskState": "dragoman.model.tasks",
+    "ToolError": "dragoman.errors",
     "UsageError": "dragoman.errors",
     "connect": "dragoman.client.connecting",
     "connect_sync": "dragoman.client.sync",

@@ -37,6 +37,7 @@ PUBLIC = (
     "Task",
     "TaskNotCompletedError",
     "TaskState",
+    "ToolError",
     "UsageError",
     "__version__",
     "connect",

@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final, Literal, TypeVar, cast, overload
 
 from dragoman.agent.context import Context
+from dragoman.agent.makers import MAKERS
 from dragoman.agent.modes import TEXT
 from dragoman.agent.skill import CancelHook, Skill
 from dragoman.agent.threads import DEFAULT_THREADS, Threads
@@ -25,7 +26,10 @@ from dragoman.errors import (
     UnsupportedOperationError,
     UsageError,
 )
+from dragoman.extensions.agent_tools.answers import check_answer, is_sensitive
+from dragoman.extensions.agent_tools.declarations import declared_in
 from dragoman.model.cards import AgentExtension, AgentProvider, AgentSkill
+from dragoman.model.client_tools import CLIENT_TOOLS
 from dragoman.model.messages import Message
 
 if TYPE_CHECKING:
@@ -44,6 +48,10 @@ if TYPE_CHECKING:
 __all__ = ("Agent",)
 
 _SKILL_KEY: Final = "skillId"
+
+_CLIENT_TOOLS: Final = AgentExtension(
+    uri=CLIENT_TOOLS, description="The agent may ask for tools that its caller has declared."
+)
 
 _logger = logging.getLogger(__name__)
 
@@ -68,6 +76,7 @@ class Agent:
     Args:
         provider: who runs it; ``(organization, url)`` will do.
         tenants: the tenants it serves beside the default one.
+        client_tools: say in the card that it uses the tools of its callers (``ctx.use_tool``).
         input_modes: media types taken by default; else what the skills take.
         output_modes: media types given by default; else what the skills give.
         streaming: whether callers may follow the work as it goes.
@@ -95,6 +104,7 @@ class Agent:
         icon_url: str | None = None,
         tenants: Sequence[str] = (),
         extensions: Sequence[AgentExtension] = (),
+        client_tools: bool = False,
         input_modes: Sequence[str] | None = None,
         output_modes: Sequence[str] | None = None,
         streaming: bool = True,
@@ -119,7 +129,7 @@ class Agent:
         self.documentation_url: Final = documentation_url
         self.icon_url: Final = icon_url
         self.tenants: Final = _checked_tenants(tenants)
-        self.extensions: Final = tuple(extensions)
+        self.extensions: Final = (*extensions, *((_CLIENT_TOOLS,) if client_tools else ()))
         self.streaming: Final = streaming
         self.extended_card: Final = extended_card
         self.auth: Final = tuple(auth)
@@ -135,6 +145,36 @@ class Agent:
         self._startup_hooks: list[Callable[[], object]] = []
         self._shutdown_hooks: list[Callable[[], object]] = []
         self._cancel_hooks: list[CancelHook] = []
+
+    # --- made of other things -------------------------------------------------------------------
+
+    @classmethod
+    def from_mcp(cls, server: str | Sequence[str], **options: object) -> Agent:
+        """Make an agent of an MCP server: each of its tools is a skill.
+
+        Args:
+            server: the address of the server, or the command that starts it and its arguments.
+            options: see ``dragoman.adapters.mcp.agent``.
+        """
+        return cast("Agent", MAKERS["mcp"](server, options))
+
+    @classmethod
+    def from_pydantic_ai(cls, agent: object, **options: object) -> Agent:
+        """Make an agent of an agent of pydantic-ai.
+
+        Args:
+            options: see ``dragoman.adapters.pydantic_ai``.
+        """
+        return cast("Agent", MAKERS["pydantic_ai"](agent, options))
+
+    @classmethod
+    def from_langgraph(cls, graph: object, **options: object) -> Agent:
+        """Make an agent of a compiled graph of LangGraph.
+
+        Args:
+            options: see ``dragoman.adapters.langgraph``.
+        """
+        return cast("Agent", MAKERS["langgraph"](graph, options))
 
     # --- what the card says ---------------------------------------------------------------------
 
@@ -255,7 +295,7 @@ class Agent:
                 input_modes=tuple(input_modes or ()),
                 output_modes=tuple(output_modes or ()),
             )
-            self._add(
+            self.add_skill(
                 Skill(
                     function,
                     published,
@@ -271,6 +311,20 @@ class Agent:
             return function
 
         return add if function is None else add(function)
+
+    def add_skill(self, skill: Skill) -> None:
+        """Add a skill that was made already: for adapters; ``skill`` makes one of a function.
+
+        Raises:
+            UsageError: its id is taken.
+        """
+        skill_id = skill.plan.skill_id
+        if skill_id in self._skills:
+            raise UsageError(f"skill {skill_id} exists already; give this one another id")
+        self._skills[skill_id] = skill
+        # A hidden skill is for those who name it.
+        if self._default is None or (self._default.is_hidden and not skill.is_hidden):
+            self._default = skill
 
     def route(self, function: RouteFunction, /) -> RouteFunction:
         """Let a function choose the skill for messages that name none.
@@ -349,6 +403,9 @@ class Agent:
             InvalidParamsError: it names an unknown skill, or a parameter is missing or wrong.
             PermissionDeniedError: the skill needs other scopes than these.
         """
+        declared_in(request.message.metadata)
+        # What answers something is never taken for the beginning of something else.
+        check_answer(None, request.message)
         skill = self._choose(request, scopes)
         # Before the parameters: what they should be is told to those who may use the skill.
         skill.check_scopes(scopes)
@@ -358,6 +415,17 @@ class Agent:
     def check_scopes(self, skill_id: str, scopes: frozenset[str]) -> None:
         """Raise PermissionDeniedError for a further message by a caller without the scopes."""
         self._skill(skill_id).check_scopes(scopes)
+
+    def examine_answer(self, asked: Message | None, answer: Message) -> bool:
+        """Refuse an answer that does not fit; tell whether it is a secret.
+
+        Raises:
+            InvalidParamsError: it names what the task does not wait for, lacks what it does wait
+                for, or declares tools that break a rule.
+        """
+        declared_in(answer.metadata)
+        check_answer(asked, answer)
+        return asked is not None and is_sensitive(asked)
 
     async def answer(self, plan: Plan, request: SendMessageRequest, context_id: str) -> Message:
         """Answer directly; only for a plan that says so."""
@@ -417,15 +485,6 @@ class Agent:
         from dragoman.agent.peers import Peers  # noqa: PLC0415 - brings the client, which few need
 
         return Peers(self.name)
-
-    def _add(self, skill: Skill) -> None:
-        skill_id = skill.plan.skill_id
-        if skill_id in self._skills:
-            raise UsageError(f"skill {skill_id} exists already; give this one another id")
-        self._skills[skill_id] = skill
-        # A hidden skill is for those who name it.
-        if self._default is None or (self._default.is_hidden and not skill.is_hidden):
-            self._default = skill
 
     def _skill(self, skill_id: str) -> Skill:
         skill = self._skills.get(skill_id)

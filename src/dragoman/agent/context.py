@@ -1,7 +1,7 @@
 """Context: what a skill may see of its task, and do with it.
 
-``Context`` is for coroutines, ``SyncContext`` for plain functions, which run in a thread. Both are
-thin: the Turn behind them decides what is queued, stored and shown.
+It is for coroutines, and thin: the Turn behind it decides what is queued, stored and shown. Plain
+functions, which run in a thread, have ``SyncContext``.
 """
 
 from __future__ import annotations
@@ -14,41 +14,52 @@ from contextlib import (
     nullcontext,
 )
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from typing import (
     TYPE_CHECKING,
     Final,
     Literal,
-    Protocol,
     TypeAlias,
     TypedDict,
     TypeVar,
     Unpack,
-    cast,
     overload,
 )
 
 from dragoman import telemetry
+from dragoman.agent.client_tools import TOOL_SECONDS, ToolUses, input_of, tools_of
 from dragoman.agent.forms import form_part, read_answer
 from dragoman.agent.gathering import Gathering, gathering, no_branch
 from dragoman.agent.results import Reply, parts_of, turn_message
 from dragoman.agent.steps import take_step
-from dragoman.errors import InvalidParamsError, NoAnswerError, UsageError
+from dragoman.errors import InvalidParamsError, NoAnswerError, ToolError, UsageError
+from dragoman.extensions.agent_tools.declarations import declaration
+from dragoman.extensions.agent_tools.exchange import InputRequest
+from dragoman.model.messages import text_of
 from dragoman.model.parts import Part
 from dragoman.model.tasks import Artifact
 from dragoman.service.branches import branch
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
 
     from dragoman.agent.peers import Callee, Peers
     from dragoman.client.reply import ReplyView
+    from dragoman.extensions.agent_tools.declarations import ClientTool
     from dragoman.model.base import JsonObject
     from dragoman.model.messages import Message
     from dragoman.service.principal import Principal
     from dragoman.service.worker import Turn
 
-__all__ = ("Calls", "Context", "SyncContext")
+__all__ = (
+    "ASK_TRIES",
+    "NO_DEFAULT",
+    "Asked",
+    "CallKeywords",
+    "Context",
+    "Default",
+    "Seconds",
+    "View",
+)
 
 T = TypeVar("T")
 Asked = TypeVar("Asked")
@@ -59,21 +70,25 @@ Seconds: TypeAlias = float | timedelta | None
 ASK_TRIES: Final = 5
 """Answers that do not fit before the task fails: a person may err, a broken client errs forever."""
 
-_NO_DEFAULT: Final = object()
+NO_DEFAULT: Final = object()
+"""Stands for a default that was not given."""
+
+_UNFIT: Final = "The answer does not fit what was asked for"
 
 
-class _CallOptions(TypedDict, total=False):
+class CallKeywords(TypedDict, total=False):
     """The options of ``Context.call``."""
 
     skill: str
     timeout: Seconds
     show: bool
     pass_questions: bool
+    pass_tools: bool
     share_context: bool
     metadata: JsonObject | None
 
 
-class _View:
+class View:
     """What can be seen of a task."""
 
     __slots__ = ("_turn",)
@@ -137,8 +152,13 @@ class _View:
         """The media types the caller takes; empty for any."""
         return self._turn.accepted_output_modes
 
+    @property
+    def tools(self) -> tuple[ClientTool, ...]:
+        """The tools that the caller can run for this task, see ``use_tool``."""
+        return tools_of(self._turn)
 
-class Context(_View):
+
+class Context(View):
     """A task, for a skill that is a coroutine or an async generator.
 
     Its durable calls (``ask``, ``step``, ``call``, ...) are made one after the other, because their
@@ -197,10 +217,18 @@ class Context(_View):
         return value.artifact_id
 
     @overload
-    async def ask(self, question: object, *, timeout: Seconds = None) -> str: ...
+    async def ask(
+        self, question: object, *, timeout: Seconds = None, sensitive: bool = False
+    ) -> str: ...
     @overload
     async def ask(
-        self, question: object, form: type[Asked], *, timeout: Seconds = None, tries: int = ...
+        self,
+        question: object,
+        form: type[Asked],
+        *,
+        timeout: Seconds = None,
+        tries: int = ...,
+        sensitive: bool = False,
     ) -> Asked: ...
     @overload
     async def ask(
@@ -211,6 +239,7 @@ class Context(_View):
         timeout: Seconds,
         default: Default,
         tries: int = ...,
+        sensitive: bool = False,
     ) -> Asked | Default: ...
     @overload
     async def ask(
@@ -221,6 +250,7 @@ class Context(_View):
         timeout: Seconds = None,
         default: object = ...,
         tries: int = ...,
+        sensitive: bool = False,
     ) -> object: ...
 
     async def ask(
@@ -229,8 +259,9 @@ class Context(_View):
         form: object = None,
         *,
         timeout: Seconds = None,
-        default: object = _NO_DEFAULT,
+        default: object = NO_DEFAULT,
         tries: int = ASK_TRIES,
+        sensitive: bool = False,
     ) -> object:
         """Pause the task until the caller answers, and return the answer.
 
@@ -244,10 +275,14 @@ class Context(_View):
             timeout: how long to wait for each answer, in seconds or as a timedelta.
             default: what to go on with if none came; without it the task fails then.
             tries: how many answers that do not fit are borne.
+            sensitive: the answer is a secret. The task shows a placeholder for it, everywhere and
+                for good; the answer itself is kept encrypted, and only until the task ends. What
+                your code does with it is up to you: a step that returns it records it.
 
         Raises:
             NoAnswerError: no answer came in time, and there is no default.
             InvalidParamsError: the last answer did not fit either.
+            ToolError: the caller says that it has no answer.
         """
         asked = _reply_of((question,), None)
         wanted = str if form is None else form
@@ -255,22 +290,94 @@ class Context(_View):
         parts = asked.parts if schema is None else (*asked.parts, schema)
         complaint: tuple[Part, ...] = ()
         while True:
-            reply = Reply(*complaint, *parts, metadata=asked.metadata)
-            message = turn_message(self._turn, reply)
+            metadata = self._sensitive(asked) if sensitive else asked.metadata
+            message = turn_message(self._turn, Reply(*complaint, *parts, metadata=metadata))
             try:
                 with self._alone("ask"), _traced("ask", ""):
                     answer = await self._put(message, timeout_seconds=_seconds(timeout))
             except NoAnswerError:
-                if default is _NO_DEFAULT:
+                if default is NO_DEFAULT:
                     raise
                 return default
             try:
-                return read_answer(wanted, answer)
+                return read_answer(wanted, input_of(answer))
             except InvalidParamsError as error:
+                # What is said of a value may repeat it.
+                fault = InvalidParamsError(_UNFIT) if sensitive else error
                 tries -= 1
                 if tries <= 0:
-                    raise
-                complaint = (Part(text=error.message),)
+                    raise fault from None
+                complaint = (Part(text=fault.message),)
+
+    def _sensitive(self, asked: Reply) -> JsonObject:
+        """Return the metadata of a question whose answer is a secret."""
+        request = InputRequest(
+            request_id=self._turn.new_id(), prompt=text_of(asked.parts), sensitive=True
+        )
+        return {**(asked.metadata or {}), **request.metadata()}
+
+    async def use_tool(
+        self,
+        name: str,
+        arguments: JsonObject | None = None,
+        *,
+        timeout: Seconds = TOOL_SECONDS,
+        default: object = NO_DEFAULT,
+    ) -> object:
+        """Have the caller run one of its ``tools``, and return the result, any JSON.
+
+        The task pauses for it, as it does for ``ask``. The arguments are held against the schema of
+        the tool before anybody is asked.
+
+        Args:
+            timeout: how long to wait for the result, in seconds or as a timedelta; None for ever.
+            default: what to go on with if it did not come; without it the task fails then.
+
+        Raises:
+            ToolError: the caller has no such tool, the arguments do not fit, the tool has failed,
+                or the caller does not let it run.
+            NoAnswerError: no result came in time, and there is no default.
+        """
+        try:
+            (result,) = await self.use_tools(((name, arguments or {}),), timeout=timeout)
+        except NoAnswerError:
+            if default is NO_DEFAULT:
+                raise
+            await self.say(f"Continuing without {name}")
+            return default
+        if isinstance(result, ToolError):
+            raise result
+        return result
+
+    async def use_tools(
+        self,
+        uses: Sequence[tuple[str, JsonObject]],
+        *,
+        timeout: Seconds = TOOL_SECONDS,
+    ) -> list[object | ToolError]:
+        """Have the caller run several of its tools with one question.
+
+        Used as ``await ctx.use_tools([("read_file", {"path": "a"}), ("now", {})])``. What came of
+        each is returned in order, a ``ToolError`` for one that has failed.
+
+        Raises:
+            ToolError: the caller has no such tool, or the arguments do not fit; none is run then.
+            NoAnswerError: no result came in time.
+        """
+        if not uses:
+            return []
+        seconds = _seconds(timeout)
+        with self._alone("use_tool"):
+            together = ToolUses.of(self._turn, uses)
+            parts = tuple(use.part() for use in together.uses)
+            message = turn_message(self._turn, Reply(together.prompt, *parts))
+            with _traced("execute_tool", together.names):
+                try:
+                    answer = await self._put(message, timeout_seconds=seconds)
+                except NoAnswerError:
+                    text = f"The caller has not run {together.names} in the time given for it"
+                    raise NoAnswerError(text, timeout_seconds=seconds) from None
+        return together.outcomes(answer)
 
     async def require_auth(
         self, *content: object, details: JsonObject | None = None, timeout: Seconds = None
@@ -316,7 +423,7 @@ class Context(_View):
         self,
         agent: Callee,
         *content: object,
-        **options: Unpack[_CallOptions],
+        **options: Unpack[CallKeywords],
     ) -> ReplyView: ...
     @overload
     async def call(
@@ -324,7 +431,7 @@ class Context(_View):
         agent: Callee,
         *content: object,
         into: type[T],
-        **options: Unpack[_CallOptions],
+        **options: Unpack[CallKeywords],
     ) -> T: ...
 
     async def call(
@@ -336,6 +443,7 @@ class Context(_View):
         timeout: Seconds = None,
         show: bool = True,
         pass_questions: bool = True,
+        pass_tools: bool = False,
         share_context: bool = False,
         metadata: JsonObject | None = None,
     ) -> object:
@@ -355,6 +463,7 @@ class Context(_View):
             show: tell the caller of this task what the other tells of its progress.
             pass_questions: put to the caller of this task what the other asks, and pass the answer
                 on.
+            pass_tools: let it ask for the tools of the caller of this task, as this task can.
             share_context: let it work in the context of this task; else it has one of its own.
 
         Raises:
@@ -375,7 +484,7 @@ class Context(_View):
             shows=show,
             asks=pass_questions,
             shares_context=share_context,
-            metadata=metadata or {},
+            metadata={**(declaration(self.tools) if pass_tools else {}), **(metadata or {})},
         )
         name = peers.name(agent)
         child = Child(self._turn, peers, name, options, ask=self._put_question, say=self._tell)
@@ -477,157 +586,6 @@ def _floor() -> AbstractAsyncContextManager[object]:
     """Wait, in a branch, until nobody has asked something: a task that asks says nothing else."""
     together = gathering.get()
     return nullcontext() if together is None else together.floor
-
-
-class Calls(Protocol):
-    """The way from a thread into the turn's own coroutine."""
-
-    def call(self, make: Callable[[], Coroutine[object, object, T]], /) -> T:
-        """Run a coroutine in the turn and return its result; for use in the thread."""
-        ...
-
-
-class SyncContext(_View):
-    """A task, for a skill that is a plain function or generator: the same calls, blocking.
-
-    A thread is held as long as ``ask`` waits; a skill that converses with many is better a
-    coroutine.
-    """
-
-    __slots__ = ("_calls", "_context")
-
-    def __init__(self, turn: Turn, calls: Calls, peers: Callable[[], Peers] | None = None) -> None:
-        """Do what ``Context`` does, through these calls."""
-        super().__init__(turn)
-        self._context = Context(turn, peers)
-        self._calls = calls
-
-    def say(self, *content: object, metadata: JsonObject | None = None) -> None:
-        """Do what ``Context.say`` does."""
-        self._calls.call(lambda: self._context.say(*content, metadata=metadata))
-
-    def artifact(
-        self,
-        value: object,
-        *,
-        name: str = "",
-        artifact_id: str | None = None,
-        description: str = "",
-        metadata: JsonObject | None = None,
-        append: bool = False,
-        last_chunk: bool = False,
-    ) -> str:
-        """Do what ``Context.artifact`` does."""
-        return self._calls.call(
-            lambda: self._context.artifact(
-                value,
-                name=name,
-                artifact_id=artifact_id,
-                description=description,
-                metadata=metadata,
-                append=append,
-                last_chunk=last_chunk,
-            )
-        )
-
-    @overload
-    def ask(self, question: object, *, timeout: Seconds = None) -> str: ...
-    @overload
-    def ask(
-        self, question: object, form: type[Asked], *, timeout: Seconds = None, tries: int = ...
-    ) -> Asked: ...
-    @overload
-    def ask(
-        self,
-        question: object,
-        form: type[Asked],
-        *,
-        timeout: Seconds,
-        default: Default,
-        tries: int = ...,
-    ) -> Asked | Default: ...
-    @overload
-    def ask(
-        self,
-        question: object,
-        form: object = None,
-        *,
-        timeout: Seconds = None,
-        default: object = ...,
-        tries: int = ...,
-    ) -> object: ...
-
-    def ask(
-        self,
-        question: object,
-        form: object = None,
-        *,
-        timeout: Seconds = None,
-        default: object = _NO_DEFAULT,
-        tries: int = ASK_TRIES,
-    ) -> object:
-        """Do what ``Context.ask`` does."""
-        return self._calls.call(
-            lambda: self._context.ask(question, form, timeout=timeout, default=default, tries=tries)
-        )
-
-    def require_auth(
-        self, *content: object, details: JsonObject | None = None, timeout: Seconds = None
-    ) -> Message:
-        """Do what ``Context.require_auth`` does."""
-        return self._calls.call(
-            lambda: self._context.require_auth(*content, details=details, timeout=timeout)
-        )
-
-    def step(
-        self, function: Callable[..., Awaitable[T] | T], *args: object, name: str | None = None
-    ) -> T:
-        """Do what ``Context.step`` does."""
-        return self._calls.call(lambda: self._context.step(function, *args, name=name))
-
-    @overload
-    def call(
-        self, agent: Callee, *content: object, **options: Unpack[_CallOptions]
-    ) -> ReplyView: ...
-    @overload
-    def call(
-        self, agent: Callee, *content: object, into: type[T], **options: Unpack[_CallOptions]
-    ) -> T: ...
-
-    def call(
-        self,
-        agent: Callee,
-        *content: object,
-        into: object = None,
-        **options: Unpack[_CallOptions],
-    ) -> object:
-        """Do what ``Context.call`` does."""
-        if into is None:
-            return self._calls.call(lambda: self._context.call(agent, *content, **options))
-        kind = cast("type[object]", into)
-        return self._calls.call(lambda: self._context.call(agent, *content, into=kind, **options))
-
-    def sleep(self, seconds: float | timedelta) -> None:
-        """Do what ``Context.sleep`` does."""
-        self._calls.call(lambda: self._context.sleep(seconds))
-
-    def now(self) -> datetime:
-        """Do what ``Context.now`` does."""
-        return self._calls.call(partial(_result_of, self._context.now))
-
-    def random_id(self) -> str:
-        """Do what ``Context.random_id`` does."""
-        return self._calls.call(partial(_result_of, self._context.random_id))
-
-    def messages(self) -> Generator[Message, None, None]:
-        """Do what ``Context.messages`` does."""
-        while (message := self._calls.call(self._turn.take_message)) is not None:
-            yield message
-
-
-async def _result_of(function: Callable[[], T]) -> T:
-    """Call a function in the turn's own coroutine."""
-    return function()
 
 
 def _seconds(duration: Seconds) -> float | None:

@@ -9,7 +9,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, cast
 
 from dragoman.agent.callables import underlying
-from dragoman.agent.context import Context, SyncContext
+from dragoman.agent.context import Context
 from dragoman.agent.modes import input_modes, output_modes
 from dragoman.agent.results import (
     ArtifactStream,
@@ -20,6 +20,7 @@ from dragoman.agent.results import (
     turn_message,
 )
 from dragoman.agent.signature import alternatives, hints_of, inspect_signature
+from dragoman.agent.sync_context import SyncContext
 from dragoman.agent.threads import ThreadCalls, Threads
 from dragoman.errors import (
     InvalidAgentResponseError,
@@ -163,7 +164,7 @@ class Skill:
     def check_scopes(self, scopes: frozenset[str]) -> None:
         """Raise PermissionDeniedError for a caller who lacks a scope; it names what is missing."""
         if not self.is_open_to(scopes):
-            raise PermissionDeniedError.for_want_of(self.scopes - scopes)
+            raise PermissionDeniedError.for_want_of(self.scopes - scopes, self.published.id)
 
     def check(self, message: Message) -> None:
         """Raise InvalidParamsError if the message does not supply the parameters."""

@@ -79,6 +79,7 @@ GROUPS: Final = {
     "config": "look at the settings",
     "db": "look after the store of a server",
     "keys": "look after the keys of an agent and of its callers",
+    "mcp": "speak to programs that speak MCP",
     "transport": "look at the bindings",
 }
 
@@ -115,6 +116,7 @@ COMMANDS: Final = (
     Command("keys revoke", "dragoman.cli.keys:REVOKE", "make a key worth nothing"),
     Command("keys create-card-key", "dragoman.cli.keys_sign:CREATE_CARD_KEY", "make a signing key"),
     Command("keys sign-card", "dragoman.cli.keys_sign:SIGN_CARD", "sign a card that is a file"),
+    Command("mcp serve", "dragoman.cli.mcp:SERVE", "publish an agent's skills as MCP tools"),
     Command("transport list", "dragoman.cli.transports:LIST", "list the bindings to choose from"),
     Command("skill", "dragoman.cli.skill:SKILL", "print or install the skill for other agents"),
     Command("completion", "dragoman.cli.completion:COMPLETION", "print a script for your shell"),

@@ -62,10 +62,11 @@ class TaskHandle:
                 the task is shown as it was then, and what came after follows.
         """
         return AgentStream(
-            lambda: self._follow(after),
+            lambda: self.follow(after),
             self._agent,
             timeout_seconds=timeout_seconds,
             on_event=on_event,
+            helper=self._agent.helper(),
         )
 
     async def cancel(self) -> AgentReply:
@@ -77,7 +78,8 @@ class TaskHandle:
         place: SendOptions = {"task_id": self.id, "context_id": self.context_id}
         return await self._agent.send(*content, **{**place, **options})
 
-    async def _follow(self, after: int) -> EventStream:
+    async def follow(self, after: int = 0) -> EventStream:
+        """Follow the task as the service has it; one that has ended is shown."""
         service = self._agent.service
         request = SubscribeToTaskRequest(id=self.id)
         try:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from dragoman.auth.api_key import ApiKeys
 from dragoman.auth.combining import Combination
 from dragoman.clock import Clock, SystemClock
+from dragoman.dialects.profiles import RXJS
 from dragoman.errors import MethodNotAllowedError, UsageError
 from dragoman.model.cards import AgentCard
 from dragoman.server.access import Access
@@ -190,6 +191,7 @@ class App:
             addressing=Addressing(settings.public_url, settings.trusted_proxies),
             turnstile=turnstile,
             access=access,
+            has_rxjs=RXJS in settings.profiles,
         )
         self._calls = HttpCalls(
             dispatcher,
@@ -197,6 +199,7 @@ class App:
             self.runtime.nursery,
             stall_seconds=settings.stall_seconds,
             force_json=settings.force_json,
+            has_rxjs=RXJS in settings.profiles,
         )
         self._card = HttpCard(self._cards, dispatcher, door, settings)
         self._key_set = signing.key_set if signing is not None else None

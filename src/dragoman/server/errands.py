@@ -29,6 +29,8 @@ class Errand(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
         principal: who sent it. It is stored with the rest, so that a turn which is run again finds
             its caller to be who it was.
         trace: the span that it came with, as ``traceparent`` names it; "" if nothing is traced.
+        secret: the number of the secret that holds the content of the message, which itself has a
+            placeholder; 0 if it is no secret.
     """
 
     message: Message
@@ -37,6 +39,7 @@ class Errand(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     accepted_output_modes: tuple[str, ...] = ()
     principal: Principal = NOBODY
     trace: str = ""
+    secret: int = 0
 
     @property
     def is_bare(self) -> bool:

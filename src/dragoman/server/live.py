@@ -36,6 +36,7 @@ from dragoman.stores.base import (
     JournalEntry,
     NewTask,
     Scope,
+    Secret,
     SendRecord,
     TaskStore,
     TaskWrite,
@@ -99,6 +100,7 @@ class LiveTask:
         "_journal_n",
         "_loop",
         "_paused_at",
+        "_secrets",
         "_send",
         "_settled",
         "_snapshot_seq",
@@ -177,6 +179,7 @@ class LiveTask:
         self._events = 0
         self._journal: list[JournalEntry] = []
         self._journal_n = journal_n
+        self._secrets: list[Secret] = []
         # Results and plans that were enqueued. With the number of the last event they tell how much
         # has been enqueued altogether (a mark), and so whether all of it is durable.
         self._extras = 0
@@ -230,6 +233,13 @@ class LiveTask:
         """Tell whether the task waits for its client, as enqueued."""
         state = self.standing.state
         return state is not None and state.is_interrupted
+
+    @property
+    def question(self) -> Message | None:
+        """What the task waits to be told, as enqueued; None if it does not wait for input."""
+        if self.standing.state is not TaskState.INPUT_REQUIRED:
+            return None
+        return self._fold.status_message
 
     @property
     def is_watched(self) -> bool:
@@ -294,6 +304,15 @@ class LiveTask:
         )
         self._wake_at_ms = wake_at_ms
         self._flush_soon()
+
+    def keep(self, secret: Secret) -> None:
+        """Keep a secret; it goes with the result that is noted in the same pass."""
+        self._secrets.append(secret)
+
+    async def secret(self, n: int) -> bytes | None:
+        """Return a secret that was kept, once it is durable; None if it is not there."""
+        await self.durable()
+        return await self._store.read_secret(self.task_id, n)
 
     def note_awake(self) -> None:
         """Note that what the task waited for has come to pass; it need not be woken any more."""
@@ -394,6 +413,7 @@ class LiveTask:
         self._entries.clear()
         self._events = 0
         self._journal.clear()
+        self._secrets.clear()
         self._document = None
         self._send = None
         self._inbox_taken = 0
@@ -457,11 +477,13 @@ class LiveTask:
             wake_at_ms=wake_at_ms if wake_at_ms != self._stored_wake_at_ms else None,
             attempts=self.attempts if self.attempts != self._stored_attempts else None,
             send=self._send,
+            secrets=tuple(self._secrets),
         )
         self._in_flight = write
         self._entries = []
         self._events = 0
         self._journal.clear()
+        self._secrets.clear()
         self._stored_wake_at_ms = wake_at_ms
         self._stored_attempts = self.attempts
         self._is_status_due = False

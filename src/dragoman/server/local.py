@@ -112,19 +112,20 @@ class LocalService:
         sent = await self._sender.send(request, call)
         if isinstance(sent, Message):
             return self._lone_frame(EventDocument(0, b'{"message":' + _encode(sent) + b"}"))
+        until_pause = not call.outlasts_pauses
         if isinstance(sent, StoredTask):
             if sent.state.is_terminal:
                 return await self._revisit(sent, call.cursor)
             live = await self._runner.adopt(sent)
             return await self._follow(
-                live, until_pause=True, cursor=call.cursor, history_length=history_length
+                live, until_pause=until_pause, cursor=call.cursor, history_length=history_length
             )
         sent.settled.cancel()
         # A cursor counts only for a message that was sent before: then this is a reconnect.
         cursor = call.cursor if sent.is_known else None
         return await self._follow(
             sent.live,
-            until_pause=True,
+            until_pause=until_pause,
             cursor=cursor,
             history_length=history_length,
             stored=sent.stored,
@@ -184,7 +185,8 @@ class LocalService:
                 # R-3.1.6-3.
                 raise TaskEndedError(task.id, task.state.value, "; use GetTask to read it")
             return await self._revisit(task, call.cursor)
-        return await self._follow(task, until_pause=call.ends_at_stops, cursor=call.cursor)
+        until_pause = call.ends_at_stops and not call.outlasts_pauses
+        return await self._follow(task, until_pause=until_pause, cursor=call.cursor)
 
     async def create_task_push_notification_config(
         self, request: TaskPushNotificationConfig, call: Call

@@ -6,10 +6,12 @@ import asyncio
 import logging
 import weakref
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Final
 
 from dragoman import telemetry
 from dragoman.clock import Clock, SystemClock
+from dragoman.dialects.profiles import RXJS
 from dragoman.errors import StoreError
 from dragoman.server.access import Access
 from dragoman.server.config import Settings
@@ -21,9 +23,10 @@ from dragoman.server.retention import Ages, Retention
 from dragoman.server.runner import Limits, Runner
 from dragoman.server.sending import Sender
 from dragoman.server.sends import Sends
+from dragoman.server.vault import Vault
 from dragoman.service.worker import Worker
 from dragoman.stores.base import TaskStore
-from dragoman.stores.urls import open_store
+from dragoman.stores.urls import key_file, open_store
 
 __all__ = ("Runtime",)
 
@@ -96,6 +99,7 @@ class Runtime:
             settings = self._settings
             store = self._given_store or open_store(settings.store)
             await store.open()
+            vault = Vault(_key_file(settings))
             runner = Runner(
                 worker=self._worker,
                 store=store,
@@ -108,11 +112,17 @@ class Runtime:
                     cancel_grace_seconds=settings.cancel_grace_seconds,
                     turn_seconds=settings.turn_timeout_seconds,
                 ),
-                marks_traces=settings.trace_metadata,
+                marks_traces=settings.trace_metadata or RXJS in settings.profiles,
+                vault=vault,
             )
             sends = Sends(store, self.clock, settings.idempotency_seconds)
             sender = Sender(
-                worker=self._worker, store=store, runner=runner, sends=sends, clock=self.clock
+                worker=self._worker,
+                store=store,
+                runner=runner,
+                sends=sends,
+                clock=self.clock,
+                vault=vault,
             )
             service = LocalService(
                 store=store,
@@ -208,3 +218,9 @@ class Runtime:
                 await retention.enforce()
             except Exception:
                 _logger.exception("housekeeping failed")
+
+
+def _key_file(settings: Settings) -> Path | None:
+    if settings.secrets_key is not None:
+        return Path(settings.secrets_key)
+    return key_file(settings.store)

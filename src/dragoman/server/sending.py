@@ -24,7 +24,8 @@ from dragoman.model.operations import SendMessageRequest
 from dragoman.server.errands import Errand
 from dragoman.server.live import LiveTask
 from dragoman.server.runner import Runner
-from dragoman.server.sends import KnownSend, Sends
+from dragoman.server.sends import KnownSend, Sends, digest_of
+from dragoman.server.vault import Vault, concealed
 from dragoman.service.service import Call
 from dragoman.service.worker import Plan, Worker
 from dragoman.stores.base import NewTask, Scope, SendRecord, StoredTask, TaskStore
@@ -54,8 +55,16 @@ class Sender:
     """Takes messages in: new ones, further ones, and those it has seen before."""
 
     def __init__(
-        self, *, worker: Worker, store: TaskStore, runner: Runner, sends: Sends, clock: Clock
+        self,
+        *,
+        worker: Worker,
+        store: TaskStore,
+        runner: Runner,
+        sends: Sends,
+        clock: Clock,
+        vault: Vault | None = None,
     ) -> None:
+        self._vault = vault or Vault()
         self._worker = worker
         self._store = store
         self._runner = runner
@@ -159,9 +168,14 @@ class Sender:
         context_id = live.record.context_id
         _check_context(message, context_id)
         self._worker.check_scopes(live.record.skill_id, call.scopes)
+        sealed: bytes | None = None
+        if self._worker.examine_answer(live.question, message):
+            sealed = self._vault.seal(message.task_id, message)
+            request = concealed(request)
+            record = record and replace(record, digest=digest_of(request))
         send = None if record is None else replace(record, task_id=message.task_id)
         errand = _errand(request, call, message.task_id, context_id)
-        delivery = self._runner.deliver(live, errand, send)
+        delivery = self._runner.deliver(live, errand, send, sealed)
         if send is None:
             return Accepted(live, delivery.settled, delivery.stored)
         end = self._sends.begin_task(send, message.task_id)

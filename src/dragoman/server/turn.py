@@ -11,13 +11,14 @@ from typing import Final
 from dragoman.clock import Clock
 from dragoman.engine.commands import AddArtifact, Ask, Command, GoOn, Say, TakeUp
 from dragoman.engine.journal import Replay, kind_in
-from dragoman.errors import NoAnswerError, UnavailableError
+from dragoman.errors import NoAnswerError, StoreError, UnavailableError
 from dragoman.model.base import JsonObject
 from dragoman.model.messages import Message
 from dragoman.model.tasks import Artifact
 from dragoman.server.errands import Answer, Errand, decode_answer, encode
 from dragoman.server.live import LiveTask
 from dragoman.server.slots import Seat
+from dragoman.server.vault import Vault
 from dragoman.service.branches import branch
 from dragoman.service.principal import Principal
 from dragoman.service.worker import Recorded, Suspended
@@ -43,12 +44,13 @@ class LiveTurn:
 
     Args:
         replay: what an earlier run of the same turn has done.
+        vault: opens answers that are secrets.
 
     Attributes:
         limit: ends the turn when it has worked for too long; it stands still while the turn waits.
     """
 
-    __slots__ = ("_clock", "_counts", "_errand", "_live", "_replay", "_seat", "limit")
+    __slots__ = ("_clock", "_counts", "_errand", "_live", "_replay", "_seat", "_vault", "limit")
 
     def __init__(
         self,
@@ -57,12 +59,14 @@ class LiveTurn:
         seat: Seat,
         clock: Clock,
         replay: Replay | None = None,
+        vault: Vault | None = None,
     ) -> None:
         self._live = live
         self._errand = errand
         self._seat = seat
         self._clock = clock
         self._replay = replay
+        self._vault = vault
         # How many results the branches have each, but for the one that the turn begins with.
         self._counts: Counter[str] = Counter()
         self.limit: asyncio.Timeout | None = None
@@ -167,7 +171,7 @@ class LiveTurn:
             deadline_ms = self._recorded_time(_TIMER, timeout_seconds)
         recorded = self.recall(ASK, name)
         if recorded is not None:
-            return await self._take(decode_answer(recorded))
+            return await self._take(decode_answer(recorded), timeout_seconds)
         if not self._seat.is_taken:
             await self._sit_down()
         live = self._live
@@ -185,7 +189,7 @@ class LiveTurn:
                 live.note(ASK, name, encode(Answer()))
                 live.execute(GoOn())
             raise
-        return await self._take(Answer(errand=errand, is_late=errand is None))
+        return await self._take(Answer(errand=errand, is_late=errand is None), timeout_seconds)
 
     async def sleep(self, seconds: float) -> None:
         """Wait, without the slot; the time to wake is journaled."""
@@ -345,10 +349,11 @@ class LiveTurn:
         if self.limit is not None and left is not None:
             self.limit.reschedule(asyncio.get_running_loop().time() + left)
 
-    async def _take(self, answer: Answer) -> Message:
+    async def _take(self, answer: Answer, timeout_seconds: float | None) -> Message:
         """Go on with what became of a question."""
         if answer.is_late:
-            raise NoAnswerError("No answer came in the time that was given for it")
+            text = "No answer came in the time that was given for it"
+            raise NoAnswerError(text, timeout_seconds=timeout_seconds)
         if answer.errand is None:
             # The author's code had stopped waiting, and will do so again.
             self._seat.leave()
@@ -357,7 +362,14 @@ class LiveTurn:
         if not self._seat.is_taken:
             await self._seat.taken()
         self._errand = answer.errand
-        return answer.errand.message
+        return await self._revealed(answer.errand) if answer.errand.secret else self._errand.message
+
+    async def _revealed(self, errand: Errand) -> Message:
+        """Return an answer with what is kept of it in secret. Only its asker gets to see that."""
+        sealed = await self._live.secret(errand.secret)
+        if sealed is None or self._vault is None:
+            raise StoreError(f"a secret answer of task {self.task_id} is gone")
+        return self._vault.open(self.task_id, sealed, errand.message)
 
     async def _publish(self, command: Command) -> None:
         if not self._seat.is_taken:

@@ -21,8 +21,11 @@ from dragoman.errors import (
     NoAnswerError,
     StoreError,
     StoreUnavailableError,
+    ToolError,
     UnavailableError,
 )
+from dragoman.model.base import JsonObject
+from dragoman.model.client_tools import CLIENT_TOOLS, FAILURE, INPUT_TIMEOUT, TOOL_FAILED
 from dragoman.model.messages import Message, Role
 from dragoman.model.operations import SendMessageRequest
 from dragoman.model.parts import Part
@@ -31,6 +34,7 @@ from dragoman.server.errands import Errand, decode_errand, encode
 from dragoman.server.live import LiveTask
 from dragoman.server.slots import Seat, Slots
 from dragoman.server.turn import LiveTurn
+from dragoman.server.vault import Vault
 from dragoman.service.worker import (
     Completed,
     Failed,
@@ -72,13 +76,16 @@ class Turns:
         *,
         turn_seconds: float = 0.0,
         marks_traces: bool = False,
+        vault: Vault | None = None,
     ) -> None:
         """Keep what is needed.
 
         Args:
             turn_seconds: how long a turn may work, 0 for ever.
             marks_traces: events of a turn that is traced tell of it.
+            vault: opens answers that are secrets.
         """
+        self._vault = vault or Vault()
         self._marks_traces = marks_traces
         self._worker = worker
         self._store = store
@@ -101,10 +108,14 @@ class Turns:
             if live.failure is not None:
                 await self._usable(live)
             if live.standing.state is TaskState.SUBMITTED:
+                if self._marks_traces and errand.trace:
+                    # The turn has no span yet: what it begins with is of the message's own.
+                    _, trace_id, span_id, _ = errand.trace.split("-")
+                    live.marks = {"traceId": trace_id, "spanId": span_id}
                 live.execute(Start())
             following: Errand | None = errand
             while following is not None:
-                turn = LiveTurn(live, following, seat, self._clock, replay)
+                turn = LiveTurn(live, following, seat, self._clock, replay, self._vault)
                 outcome = await self._work(live, turn)
                 if outcome is None:
                     return
@@ -172,7 +183,9 @@ class Turns:
             live.lost = None
         return live.execute(Finish(_STATE_OF[type(outcome)], outcome.message))
 
-    def status_message(self, live: LiveTask, text: str) -> Message:
+    def status_message(
+        self, live: LiveTask, text: str, metadata: JsonObject | None = None
+    ) -> Message:
         """Return what the server itself has to say about a task."""
         return Message(
             message_id=self._clock.new_id(),
@@ -180,6 +193,7 @@ class Turns:
             task_id=live.task_id,
             role=Role.AGENT,
             parts=(Part(text=text),),
+            metadata=metadata,
         )
 
     async def _work(self, live: LiveTask, turn: LiveTurn) -> Outcome | None:
@@ -206,8 +220,8 @@ class Turns:
         if isinstance(error, A2AError):
             _logger.warning("task %s failed: %s", live.task_id, error.message)
             return self.status_message(live, error.message)
-        if isinstance(error, NoAnswerError):
-            return self.status_message(live, str(error))
+        if isinstance(error, NoAnswerError | ToolError):
+            return self.status_message(live, str(error), _failure(error))
         error_id = self._clock.new_id()
         _logger.error("task %s failed (error id %s)", live.task_id, error_id, exc_info=error)
         # Q-31: the peer gets an id to quote, never the text of the exception.
@@ -289,3 +303,12 @@ def _errand_of(live: LiveTask, replay: Replay) -> Errand:
     if replay.begun_by is None:
         return Errand(message=live.history()[0])
     return decode_errand(replay.begun_by)
+
+
+def _failure(error: NoAnswerError | ToolError) -> JsonObject:
+    """Return what tells a program why a task has failed, as metadata of the last message."""
+    if isinstance(error, ToolError):
+        told: JsonObject = {"reason": TOOL_FAILED, "tool": error.tool}
+    else:
+        told = {"reason": INPUT_TIMEOUT, "timeoutSeconds": error.timeout_seconds}
+    return {CLIENT_TOOLS: {FAILURE: told}}

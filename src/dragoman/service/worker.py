@@ -241,6 +241,19 @@ class Worker(Protocol):
         """Raise PermissionDeniedError for a message to a skill that needs other scopes."""
         ...
 
+    def examine_answer(self, asked: Message | None, answer: Message) -> bool:
+        """Look at a further message for a task; tell whether its content is a secret.
+
+        Then it is neither stored nor shown as it is.
+
+        Args:
+            asked: what the task waits to be told; None if it does not wait for input.
+
+        Raises:
+            InvalidParamsError: it does not fit what the task waits for.
+        """
+        ...
+
     async def answer(self, plan: Plan, request: SendMessageRequest, context_id: str) -> Message:
         """Answer directly; only for a plan that says so."""
         ...

@@ -36,6 +36,7 @@ __all__ = (
     "NewTask",
     "Position",
     "Scope",
+    "Secret",
     "SendKey",
     "SendRecord",
     "StoredPage",
@@ -95,6 +96,16 @@ class InboxItem(Struct, frozen=True, gc=False):
     body: bytes
 
 
+class Secret(Struct, frozen=True, gc=False):
+    """What only a turn of its task may see, encrypted by whoever has written it.
+
+    ``n`` is the number of the result in the journal that it belongs to.
+    """
+
+    n: int
+    body: bytes
+
+
 class TaskWrite(Struct, frozen=True, kw_only=True, gc=False):
     """One atomic append to one task. All of it becomes durable, or none.
 
@@ -113,6 +124,8 @@ class TaskWrite(Struct, frozen=True, kw_only=True, gc=False):
             what was said before.
         attempts: how often the task was run again since it last got on; None keeps the count.
         send: the send this write answers, to recognise when it is tried again.
+        secrets: what is kept with it until the task ends. The write that ends a task removes all
+            secrets of it.
     """
 
     task_id: str
@@ -129,6 +142,7 @@ class TaskWrite(Struct, frozen=True, kw_only=True, gc=False):
     wake_at_ms: int | None = None
     attempts: int | None = None
     send: SendRecord | None = None
+    secrets: tuple[Secret, ...] = ()
 
 
 class StoredTask(Struct, frozen=True, kw_only=True, gc=False):
@@ -258,6 +272,10 @@ class TaskStore(Protocol):
 
     async def read_journal(self, task_id: str) -> tuple[JournalEntry, ...]:
         """Return the recorded results of a task, oldest first."""
+        ...
+
+    async def read_secret(self, task_id: str, n: int) -> bytes | None:
+        """Return a secret of a task that has not ended; None if there is none of this number."""
         ...
 
     async def list_tasks(self, query: TaskQuery) -> StoredPage:

@@ -45,6 +45,7 @@ class _Task:
         "inbox_n",
         "journal",
         "new",
+        "secrets",
         "segments",
         "seq",
         "snapshot",
@@ -71,6 +72,7 @@ class _Task:
         self.inbox: list[InboxItem] = []
         self.inbox_n = 0
         self.journal: dict[int, JournalEntry] = {}
+        self.secrets: dict[int, bytes] = {}
         self.wake_at_ms = 0
         self.attempts = 0
 
@@ -79,6 +81,11 @@ class _Task:
             self.wake_at_ms = write.wake_at_ms
         if write.attempts is not None:
             self.attempts = write.attempts
+
+    def keep_secrets(self, write: TaskWrite) -> None:
+        self.secrets |= {secret.n: secret.body for secret in write.secrets}
+        if self.state.is_terminal:
+            self.secrets.clear()
 
     def stored(self) -> StoredTask:
         is_complete = self.state.is_terminal and self.snapshot_seq == self.seq
@@ -269,6 +276,7 @@ class MemoryTaskStore:
         for entry in write.journal:
             task.journal[entry.n] = entry
         task.plan(write)
+        task.keep_secrets(write)
         if write.inbox_taken:
             task.inbox = [item for item in task.inbox if item.n > write.inbox_taken]
         if write.send is not None:
@@ -328,6 +336,11 @@ class MemoryTaskStore:
         """Return the recorded results of a task, oldest first."""
         task = self._tasks.get(task_id)
         return () if task is None else tuple(task.journal[n] for n in sorted(task.journal))
+
+    async def read_secret(self, task_id: str, n: int) -> bytes | None:
+        """Return a secret of a task that has not ended."""
+        task = self._tasks.get(task_id)
+        return None if task is None else task.secrets.get(n)
 
     async def list_tasks(self, query: TaskQuery) -> StoredPage:
         """Return one page of tasks."""

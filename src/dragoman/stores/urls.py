@@ -11,7 +11,7 @@ from dragoman.errors import UsageError
 if TYPE_CHECKING:
     from dragoman.stores.base import TaskStore
 
-__all__ = ("beside", "database_path", "open_store")
+__all__ = ("beside", "database_path", "key_file", "open_store")
 
 _MEMORY: Final = "memory:"
 _KNOWN: Final = f"sqlite:///tasks.db, sqlite:////var/lib/agent/tasks.db, {_MEMORY}"
@@ -43,6 +43,17 @@ def beside(url: str, name: str) -> str:
     path = database_path(url)
     word = "-".join(re.findall(r"[a-z0-9]+", name.lower())) or "agent"
     return f"sqlite:///{path.with_name(f'{path.stem}.{word}{path.suffix}')}"
+
+
+def key_file(url: str) -> Path | None:
+    """Return where the key to the secrets of a store is; None for one that ends with its process.
+
+    Raises UsageError for a store that has nothing beside it.
+    """
+    if url == _MEMORY:
+        return None
+    path = database_path(url)
+    return path.with_name(f"{path.name}.key")
 
 
 def database_path(url: str) -> Path:
