@@ -10,11 +10,12 @@ if TYPE_CHECKING:
     from dragoman.agent.agent import Agent
     from dragoman.agent.context import Context, SyncContext
     from dragoman.agent.files import File
+    from dragoman.agent.peers import Peer
     from dragoman.agent.results import Rejected, Reply
     from dragoman.auth.authenticator import Authenticator, Evidence
     from dragoman.client.client import RemoteAgent
     from dragoman.client.connecting import connect
-    from dragoman.client.errors import ClientError
+    from dragoman.client.errors import ClientError, TaskNotCompletedError
     from dragoman.client.reply import AgentReply
     from dragoman.client.retry import RetryPolicy
     from dragoman.client.sync import connect_sync
@@ -43,6 +44,7 @@ __all__ = (
     "InvalidParamsError",
     "Message",
     "Part",
+    "Peer",
     "Principal",
     "Rejected",
     "RemoteAgent",
@@ -51,6 +53,7 @@ __all__ = (
     "Role",
     "SyncContext",
     "Task",
+    "TaskNotCompletedError",
     "TaskState",
     "UsageError",
     "__version__",
@@ -77,6 +80,7 @@ _HOMES: Final = {
     "InvalidParamsError": "dragoman.errors",
     "Message": "dragoman.model.messages",
     "Part": "dragoman.model.parts",
+    "Peer": "dragoman.agent.peers",
     "Principal": "dragoman.service.principal",
     "Rejected": "dragoman.agent.results",
     "RemoteAgent": "dragoman.client.client",
@@ -85,6 +89,7 @@ _HOMES: Final = {
     "Role": "dragoman.model.messages",
     "SyncContext": "dragoman.agent.context",
     "Task": "dragoman.model.tasks",
+    "TaskNotCompletedError": "dragoman.client.errors",
     "TaskState": "dragoman.model.tasks",
     "UsageError": "dragoman.errors",
     "connect": "dragoman.client.connecting",

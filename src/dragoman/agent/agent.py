@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import inspect
 import logging
+import os
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, Literal, TypeVar, overload
+from typing import TYPE_CHECKING, Final, Literal, TypeVar, cast, overload
 
 from dragoman.agent.context import Context
 from dragoman.agent.modes import TEXT
@@ -28,10 +29,16 @@ from dragoman.model.cards import AgentExtension, AgentProvider, AgentSkill
 from dragoman.model.messages import Message
 
 if TYPE_CHECKING:
+    from contextlib import AsyncExitStack
+
+    from dragoman.agent.peers import Peers
     from dragoman.auth.combining import Alternative
     from dragoman.model.base import JsonObject
+    from dragoman.model.cards import AgentCard
     from dragoman.model.operations import SendMessageRequest
     from dragoman.server.access import Policy, Sharing
+    from dragoman.server.asgi import App
+    from dragoman.service.service import A2AService
     from dragoman.service.worker import Outcome, Plan, Turn
 
 __all__ = ("Agent",)
@@ -253,6 +260,7 @@ class Agent:
                     function,
                     published,
                     threads=self._threads,
+                    peers=lambda: self._peers,
                     on_cancel=on_cancel,
                     scopes=_checked_scopes(scopes, skill_id),
                     is_hidden=hidden,
@@ -314,6 +322,24 @@ class Agent:
 
         return build_app(self, settings or None)
 
+    async def in_process(self, stack: AsyncExitStack) -> tuple[A2AService, AgentCard]:
+        """Return what serves it in this process, and its card: for ``ctx.call``.
+
+        That is ``app``, if somebody uses it; else one that keeps its tasks beside the default
+        store. What is started here is stopped with the stack.
+        """
+        app = cast("App", self.app if "app" in vars(self) else self._app_beside)
+        if app.runtime.started is None:
+            stack.push_async_callback(app.runtime.stop)
+        return await app.runtime.service(), app.card
+
+    @cached_property
+    def _app_beside(self) -> ASGIApp:
+        from dragoman.server.config import load_settings  # noqa: PLC0415 - serving is loaded by whoever serves
+        from dragoman.stores.urls import beside  # noqa: PLC0415 - see above
+
+        return self.asgi(store=beside(load_settings({}, os.environ).store, self.name))
+
     # --- Worker ---------------------------------------------------------------------------------
 
     def plan(self, request: SendMessageRequest, scopes: frozenset[str] = frozenset()) -> Plan:
@@ -353,12 +379,19 @@ class Agent:
         return None if skill is None else skill.timeout
 
     async def canceled(self, turn: Turn) -> None:
-        """Call the cleanup hooks, the skill's own first; one that fails is logged."""
+        """Cancel the tasks that others do for it, then call the cleanup hooks.
+
+        The skill's own comes first; one that fails is logged.
+        """
+        if turn.recorded:
+            from dragoman.agent.children import cancel_children  # noqa: PLC0415 - brings the client
+
+            await cancel_children(turn, self._peers)
         own = self._skill(turn.skill_id).on_cancel
         hooks = self._cancel_hooks if own is None else [own, *self._cancel_hooks]
         for hook in hooks:
             try:
-                await hook(Context(turn))
+                await hook(Context(turn, lambda: self._peers))
             except Exception:
                 _logger.exception("cleanup after canceled task %s failed", turn.task_id)
 
@@ -373,9 +406,17 @@ class Agent:
             for hook in reversed(self._shutdown_hooks):
                 await _call_hook(hook)
         finally:
+            if "_peers" in vars(self):
+                await self._peers.aclose()
             self._threads.shutdown()
 
     # --- inside ---------------------------------------------------------------------------------
+
+    @cached_property
+    def _peers(self) -> Peers:
+        from dragoman.agent.peers import Peers  # noqa: PLC0415 - brings the client, which few need
+
+        return Peers(self.name)
 
     def _add(self, skill: Skill) -> None:
         skill_id = skill.plan.skill_id

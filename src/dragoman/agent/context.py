@@ -6,21 +6,43 @@ thin: the Turn behind them decides what is queued, stored and shown.
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from collections import Counter
+from contextlib import (
+    AbstractAsyncContextManager,
+    AbstractContextManager,
+    contextmanager,
+    nullcontext,
+)
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, TypeVar, overload
+from typing import (
+    TYPE_CHECKING,
+    Final,
+    Literal,
+    Protocol,
+    TypeAlias,
+    TypedDict,
+    TypeVar,
+    Unpack,
+    cast,
+    overload,
+)
 
+from dragoman import telemetry
 from dragoman.agent.forms import form_part, read_answer
+from dragoman.agent.gathering import Gathering, gathering, no_branch
 from dragoman.agent.results import Reply, parts_of, turn_message
 from dragoman.agent.steps import take_step
 from dragoman.errors import InvalidParamsError, NoAnswerError, UsageError
 from dragoman.model.parts import Part
 from dragoman.model.tasks import Artifact
+from dragoman.service.branches import branch
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator
 
+    from dragoman.agent.peers import Callee, Peers
+    from dragoman.client.reply import ReplyView
     from dragoman.model.base import JsonObject
     from dragoman.model.messages import Message
     from dragoman.service.principal import Principal
@@ -38,6 +60,17 @@ ASK_TRIES: Final = 5
 """Answers that do not fit before the task fails: a person may err, a broken client errs forever."""
 
 _NO_DEFAULT: Final = object()
+
+
+class _CallOptions(TypedDict, total=False):
+    """The options of ``Context.call``."""
+
+    skill: str
+    timeout: Seconds
+    show: bool
+    pass_questions: bool
+    share_context: bool
+    metadata: JsonObject | None
 
 
 class _View:
@@ -108,24 +141,27 @@ class _View:
 class Context(_View):
     """A task, for a skill that is a coroutine or an async generator.
 
-    Its durable calls (``ask``, ``step``, ``sleep``, ...) are made one after the other, because
-    their results are told apart by their order. UsageError is raised for one that is made while
-    another is under way.
+    Its durable calls (``ask``, ``step``, ``call``, ...) are made one after the other, because their
+    results are told apart by their order. UsageError is raised for one that is made while another
+    is under way; ``gather`` is the way to have several at once.
     """
 
-    __slots__ = ("_under_way",)
+    __slots__ = ("_gatherings", "_peers", "_under_way")
 
-    def __init__(self, turn: Turn) -> None:
+    def __init__(self, turn: Turn, peers: Callable[[], Peers] | None = None) -> None:
         """Begin; no durable call is under way."""
         super().__init__(turn)
-        self._under_way = ""
+        self._peers = peers
+        # By branch: what is under way, and how many gatherings there were.
+        self._under_way: dict[str, str] = {}
+        self._gatherings: Counter[str] = Counter()
 
     async def say(self, *content: object, metadata: JsonObject | None = None) -> None:
         """Tell the caller how the work goes; the task goes on working.
 
         The content becomes parts by the rules of ``Reply``; one ``Reply`` is said as it is.
         """
-        await self._turn.say(turn_message(self._turn, _reply_of(content, metadata)))
+        await self._tell(turn_message(self._turn, _reply_of(content, metadata)))
 
     async def artifact(
         self,
@@ -156,7 +192,8 @@ class Context(_View):
                 parts=parts_of(value),
                 metadata=metadata,
             )
-        await self._turn.artifact(value, append=append, last_chunk=last_chunk)
+        async with _floor():
+            await self._turn.artifact(value, append=append, last_chunk=last_chunk)
         return value.artifact_id
 
     @overload
@@ -221,8 +258,8 @@ class Context(_View):
             reply = Reply(*complaint, *parts, metadata=asked.metadata)
             message = turn_message(self._turn, reply)
             try:
-                with self._alone("ask"):
-                    answer = await self._turn.ask(message, timeout_seconds=_seconds(timeout))
+                with self._alone("ask"), _traced("ask", ""):
+                    answer = await self._put(message, timeout_seconds=_seconds(timeout))
             except NoAnswerError:
                 if default is _NO_DEFAULT:
                     raise
@@ -252,7 +289,7 @@ class Context(_View):
         message = turn_message(self._turn, _reply_of(content, None))
         seconds = _seconds(timeout)
         with self._alone("require_auth"):
-            return await self._turn.ask(message, is_auth=True, timeout_seconds=seconds)
+            return await self._put(message, is_auth=True, timeout_seconds=seconds)
 
     async def step(
         self, function: Callable[..., Awaitable[T] | T], *args: object, name: str | None = None
@@ -271,11 +308,97 @@ class Context(_View):
         Raises:
             UsageError: the result cannot be recorded.
         """
-        with self._alone("step"):
+        with self._alone("step"), _traced("step", name or getattr(function, "__name__", "")):
             return await take_step(self._turn, function, args, name)
+
+    @overload
+    async def call(
+        self,
+        agent: Callee,
+        *content: object,
+        **options: Unpack[_CallOptions],
+    ) -> ReplyView: ...
+    @overload
+    async def call(
+        self,
+        agent: Callee,
+        *content: object,
+        into: type[T],
+        **options: Unpack[_CallOptions],
+    ) -> T: ...
+
+    async def call(
+        self,
+        agent: Callee,
+        *content: object,
+        into: object = None,
+        skill: str = "",
+        timeout: Seconds = None,
+        show: bool = True,
+        pass_questions: bool = True,
+        share_context: bool = False,
+        metadata: JsonObject | None = None,
+    ) -> object:
+        """Have another agent do something for this task, and return what came of it.
+
+        It is a task of its own there, a child of this one: it is told whose (``referenceTaskIds``),
+        is canceled with it, and is named in a status message of it. After a crash the same child is
+        gone on with. The content is what ``RemoteAgent.send`` takes.
+
+        Args:
+            agent: an address, a card, a ``Peer`` with credentials, what ``connect`` gives, or an
+                ``Agent`` of this process.
+            into: the type that the answer is to be read as; else the answer as it is.
+            skill: the skill to use.
+            timeout: how long to wait for its end, in seconds or as a timedelta; then it is
+                canceled.
+            show: tell the caller of this task what the other tells of its progress.
+            pass_questions: put to the caller of this task what the other asks, and pass the answer
+                on.
+            share_context: let it work in the context of this task; else it has one of its own.
+
+        Raises:
+            TaskNotCompletedError: it failed, was rejected or canceled, or asks something that is
+                not to be passed on.
+            TimedOutError: it was not done in time.
+            A2AError, ClientError: it refused, or could not be asked.
+            ValueError: the answer cannot be read as what it should be.
+        """
+        from dragoman.agent.children import CallOptions, Child  # noqa: PLC0415 - brings the client
+
+        if self._peers is None:
+            raise UsageError("ctx.call needs an agent around it that has connections")
+        peers = self._peers()
+        options = CallOptions(
+            skill=skill,
+            timeout_seconds=_seconds(timeout),
+            shows=show,
+            asks=pass_questions,
+            shares_context=share_context,
+            metadata=metadata or {},
+        )
+        name = peers.name(agent)
+        child = Child(self._turn, peers, name, options, ask=self._put_question, say=self._tell)
+        with self._alone("call"), _traced("invoke_agent", name, kind="client"):
+            reply = await child.run(content)
+        return reply if into is None else reply.as_type(into)
+
+    async def gather(self, *awaitables: Awaitable[T]) -> list[T]:
+        """Make durable calls side by side, and return their results in order.
+
+        Used as ``await ctx.gather(ctx.call(a, ...), ctx.call(b, ...), ctx.step(c))``, or with
+        coroutines of your own that make such calls. The first that fails ends the others, and is
+        raised. ``sleep`` and ``messages`` cannot be used in them.
+        """
+        strand = branch.get()
+        self._gatherings[strand] += 1
+        name = f"{strand}/{self._gatherings[strand]}" if strand else f"{self._gatherings[strand]}"
+        with self._alone("gather"):
+            return await Gathering(self._turn, name).run(awaitables)
 
     async def sleep(self, seconds: float | timedelta) -> None:
         """Wait. The time to wake is remembered; a crash does not begin the wait anew."""
+        no_branch("sleep")
         with self._alone("sleep"):
             await self._turn.sleep(_seconds(seconds) or 0.0)
 
@@ -302,6 +425,7 @@ class Context(_View):
 
         What is not taken up here begins a turn of its own when this one has ended.
         """
+        no_branch("messages")
         while True:
             with self._alone("messages"):
                 message = await self._turn.take_message()
@@ -309,18 +433,50 @@ class Context(_View):
                 return
             yield message
 
+    async def _tell(self, message: Message) -> None:
+        async with _floor():
+            await self._turn.say(message)
+
+    async def _put(
+        self, message: Message, *, is_auth: bool = False, timeout_seconds: float | None = None
+    ) -> Message:
+        """Ask the caller, through the gathering if this is a branch of one."""
+        asker = gathering.get() or self._turn
+        return await asker.ask(message, is_auth=is_auth, timeout_seconds=timeout_seconds)
+
+    async def _put_question(self, message: Message, is_auth: bool) -> Message:  # noqa: FBT001 - of a child
+        return await self._put(message, is_auth=is_auth)
+
     @contextmanager
     def _alone(self, call: str) -> Generator[None]:
-        if self._under_way:
+        strand = branch.get()
+        under_way = self._under_way.get(strand)
+        if under_way:
             raise UsageError(
-                f"ctx.{call} was called while ctx.{self._under_way} is under way; "
-                "a turn makes its durable calls one after the other"
+                f"ctx.{call} was called while ctx.{under_way} is under way; a turn makes its "
+                "durable calls one after the other, or together with ctx.gather"
             )
-        self._under_way = call
+        self._under_way[strand] = call
         try:
             yield
         finally:
-            self._under_way = ""
+            del self._under_way[strand]
+
+
+def _traced(
+    operation: str, name: str, *, kind: Literal["internal", "client"] = "internal"
+) -> AbstractContextManager[object]:
+    """Make a durable call a span, if anything is traced."""
+    if telemetry.active is None:
+        return nullcontext()
+    attributes = {"gen_ai.operation.name": operation, "a2a.call.name": name}
+    return telemetry.active.span(f"{operation} {name}", attributes, kind=kind)
+
+
+def _floor() -> AbstractAsyncContextManager[object]:
+    """Wait, in a branch, until nobody has asked something: a task that asks says nothing else."""
+    together = gathering.get()
+    return nullcontext() if together is None else together.floor
 
 
 class Calls(Protocol):
@@ -340,10 +496,10 @@ class SyncContext(_View):
 
     __slots__ = ("_calls", "_context")
 
-    def __init__(self, turn: Turn, calls: Calls) -> None:
+    def __init__(self, turn: Turn, calls: Calls, peers: Callable[[], Peers] | None = None) -> None:
         """Do what ``Context`` does, through these calls."""
         super().__init__(turn)
-        self._context = Context(turn)
+        self._context = Context(turn, peers)
         self._calls = calls
 
     def say(self, *content: object, metadata: JsonObject | None = None) -> None:
@@ -428,6 +584,28 @@ class SyncContext(_View):
     ) -> T:
         """Do what ``Context.step`` does."""
         return self._calls.call(lambda: self._context.step(function, *args, name=name))
+
+    @overload
+    def call(
+        self, agent: Callee, *content: object, **options: Unpack[_CallOptions]
+    ) -> ReplyView: ...
+    @overload
+    def call(
+        self, agent: Callee, *content: object, into: type[T], **options: Unpack[_CallOptions]
+    ) -> T: ...
+
+    def call(
+        self,
+        agent: Callee,
+        *content: object,
+        into: object = None,
+        **options: Unpack[_CallOptions],
+    ) -> object:
+        """Do what ``Context.call`` does."""
+        if into is None:
+            return self._calls.call(lambda: self._context.call(agent, *content, **options))
+        kind = cast("type[object]", into)
+        return self._calls.call(lambda: self._context.call(agent, *content, into=kind, **options))
 
     def sleep(self, seconds: float | timedelta) -> None:
         """Do what ``Context.sleep`` does."""

@@ -31,6 +31,7 @@ from dragoman.model.cards import AgentSkill
 from dragoman.service.worker import Failed, Outcome, Plan, Refused, Turn
 
 if TYPE_CHECKING:
+    from dragoman.agent.peers import Peers
     from dragoman.model.base import JsonObject
     from dragoman.model.messages import Message
 
@@ -85,6 +86,7 @@ class Skill:
 
     __slots__ = (
         "_call",
+        "_peers",
         "_run",
         "_shape",
         "_signature",
@@ -106,6 +108,7 @@ class Skill:
         published: AgentSkill,
         *,
         threads: Threads,
+        peers: Callable[[], Peers] | None = None,
         on_cancel: CancelHook | None,
         scopes: frozenset[str] = frozenset(),
         is_hidden: bool = False,
@@ -125,6 +128,7 @@ class Skill:
         self.resumes = resumes
         self.timeout = timeout
         self._threads = threads
+        self._peers = peers
         self._shape = shape_of(function)
         hints = hints_of(function, where)
         self._signature = inspect_signature(function, where, hints, is_async=self._shape.is_async)
@@ -221,7 +225,8 @@ class Skill:
     def _arguments(self, turn: Turn, calls: ThreadCalls | None = None) -> tuple[object, ...]:
         context: object = None
         if self._signature.takes_context:
-            context = Context(turn) if calls is None else SyncContext(turn, calls)
+            peers = self._peers
+            context = Context(turn, peers) if calls is None else SyncContext(turn, calls, peers)
         try:
             return self._signature.bind(turn.message, context)
         except InvalidParamsError as error:

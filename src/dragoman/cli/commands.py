@@ -95,6 +95,7 @@ COMMANDS: Final = (
     Command("task cancel", "dragoman.cli.task:CANCEL", "cancel a task"),
     Command("task subscribe", "dragoman.cli.task:SUBSCRIBE", "follow a task"),
     Command("task download", "dragoman.cli.download:DOWNLOAD", "save the results of a task"),
+    Command("task tree", "dragoman.cli.task_tree:TREE", "show what others do for a task"),
     Command("task inspect", "dragoman.cli.task_inspect:INSPECT", "show a task as it is stored"),
     Command("task push-config create", "dragoman.cli.task_push:CREATE", "add a webhook"),
     Command("task push-config get", "dragoman.cli.task_push:GET", "show a webhook"),

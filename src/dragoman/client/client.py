@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Final, Unpack
+
+from msgspec.structs import replace
 
 from dragoman.client.cards import CardReading
 from dragoman.client.discovery import FoundCard
@@ -32,6 +34,9 @@ if TYPE_CHECKING:
 
 __all__ = ("Conversation", "RemoteAgent")
 
+_CALL: Final = Call()
+"""Who calls a remote agent is told by credentials."""
+
 
 class RemoteAgent:
     """An agent to talk to. It is what ``connect`` gives; any A2AService will do.
@@ -41,6 +46,7 @@ class RemoteAgent:
 
     Attributes:
         card: what the agent says of itself.
+        call: what goes with every call of the service.
         service: the operations of the protocol, one method each, for what this class does not do.
     """
 
@@ -50,13 +56,16 @@ class RemoteAgent:
         card: AgentCard,
         new_id: Callable[[], str],
         trust: CardTrust | None = None,
+        call: Call = _CALL,
     ) -> None:
         """Talk through a service.
 
         Args:
             new_id: names messages.
             trust: who must have signed the cards to come.
+            call: who calls and how, for a service of this process, which cannot tell by itself.
         """
+        self.call = call
         self.service = service
         self.card = card
         self._new_id = new_id
@@ -78,7 +87,7 @@ class RemoteAgent:
     async def start(self, *content: object, **options: Unpack[SendOptions]) -> AgentReply:
         """Send a message and return at once, with the task as it is then."""
         request = request_of(content, options, self._new_id, is_awaited=False)
-        answer = await self.service.send_message(request, _call(options))
+        answer = await self.service.send_message(request, self._call_with(options))
         return AgentReply(answer if isinstance(answer, Message) else answer.task(), self)
 
     def stream(self, *content: object, **options: Unpack[SendOptions]) -> AgentStream:
@@ -89,7 +98,7 @@ class RemoteAgent:
         """
         request = request_of(content, options, self._new_id)
         return AgentStream(
-            lambda: self.service.send_streaming_message(request, _call(options)),
+            lambda: self.service.send_streaming_message(request, self._call_with(options)),
             self,
             timeout_seconds=options.get("timeout_seconds"),
             on_event=options.get("on_event"),
@@ -105,7 +114,7 @@ class RemoteAgent:
 
     async def cancel(self, task_id: str) -> AgentReply:
         """Cancel a task and return it as it is then."""
-        document = await self.service.cancel_task(CancelTaskRequest(id=task_id), Call())
+        document = await self.service.cancel_task(CancelTaskRequest(id=task_id), self.call)
         return AgentReply(document.task(), self)
 
     async def tasks(
@@ -136,7 +145,7 @@ class RemoteAgent:
                 status_timestamp_after=changed_after,
                 include_artifacts=include_artifacts or None,
             )
-            page = await self.service.list_tasks(request, Call())
+            page = await self.service.list_tasks(request, self.call)
             for document in page.tasks:
                 yield AgentReply(document.task(), self)
             token = page.next_page_token
@@ -152,7 +161,7 @@ class RemoteAgent:
         Raises:
             CardUntrustedError: it is not signed by those who must have signed cards of this agent.
         """
-        card = await self.service.get_extended_agent_card(GetExtendedAgentCardRequest(), Call())
+        card = await self.service.get_extended_agent_card(GetExtendedAgentCardRequest(), self.call)
         if self._trust is not None:
             await self._trust.checked(FoundCard(CardReading(card), "", encode_card(card)))
         # R-3.1.11-5: it replaces the public one for the session.
@@ -160,6 +169,10 @@ class RemoteAgent:
         if isinstance(self.service, RemoteService):
             self.service.adopt(card)
         return card
+
+    def _call_with(self, options: SendOptions) -> Call:
+        extensions = tuple(options.get("extensions", ()))
+        return replace(self.call, extensions=extensions) if extensions else self.call
 
 
 class Conversation:
@@ -180,7 +193,3 @@ class Conversation:
         # R-3.4.1-6: a context is the agent's to name.
         self.context_id = self.context_id or reply.context_id
         return reply
-
-
-def _call(options: SendOptions) -> Call:
-    return Call(extensions=tuple(options.get("extensions", ())))

@@ -8,6 +8,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from dragoman import telemetry
 from dragoman.auth.origins import origin_of
 from dragoman.bindings.grpc.base import is_installed
 from dragoman.client.calling import Caller
@@ -96,6 +97,7 @@ async def connect(
         ClientError, A2AError: the agent cannot be asked for its card, or refuses.
         UsageError: an argument is wrong.
     """
+    telemetry.look()
     clock = clock or SystemClock()
     wanted = _version_of(version)
     tls = Tls(ca_file=Path(ca_file) if ca_file is not None else None, is_insecure=insecure)

@@ -11,6 +11,7 @@ from dragoman.auth.api_key import ApiKeys
 from dragoman.auth.combining import Combination
 from dragoman.clock import Clock, SystemClock
 from dragoman.errors import MethodNotAllowedError, UsageError
+from dragoman.model.cards import AgentCard
 from dragoman.server.access import Access
 from dragoman.server.addresses import Addressing
 from dragoman.server.card import CardDesk, Describes, capabilities_of
@@ -225,6 +226,11 @@ class App:
             enter=door.enter,
             is_ready=lambda: self.runtime.is_ready,
         )
+
+    @property
+    def card(self) -> AgentCard:
+        """The card, for callers in this process: without addresses of its own."""
+        return self._cards.card("")
 
     def offer_grpc(self, port: int = 0) -> None:
         """List gRPC on the card: on this port, or on the one that HTTP has.

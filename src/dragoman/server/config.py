@@ -68,6 +68,8 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         strict_versions: read each version by the letter: a request without A2A-Version means 0.3,
             and members that clients leave out or spell in their own way are refused.
         force_json: answer HTTP+JSON as ``application/json`` whatever was asked, for peers of 1.0.0.
+        trace_metadata: tell the ids of trace and span in the metadata of every event of a task
+            that is traced.
         max_body_bytes: larger bodies are refused with 413; 16 MiB holds a 12 MiB file in base64.
         max_depth: how deep JSON may be nested; the decoder itself gives up near 1000.
         max_parts: parts in one message.
@@ -152,6 +154,7 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     trusted_proxies: tuple[str, ...] = ("127.0.0.1", "::1")
     strict_versions: bool = False
     force_json: bool = False
+    trace_metadata: bool = False
     max_body_bytes: Positive = 16 * 1024 * 1024
     max_depth: Annotated[int, Meta(ge=1, le=500)] = 200
     max_parts: Positive = 1000

@@ -24,6 +24,8 @@ _WANTED: Final = frozenset(
         b"if-none-match",
         b"last-event-id",
         b"origin",
+        b"traceparent",
+        b"tracestate",
         b"x-forwarded-for",
         b"x-forwarded-host",
         b"x-forwarded-prefix",

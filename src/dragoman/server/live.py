@@ -13,12 +13,16 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final, Protocol
 
+from msgspec.structs import replace
+
+from dragoman import telemetry
 from dragoman.clock import Clock
 from dragoman.engine.commands import Command
 from dragoman.engine.effects import Append, Effect, Record
 from dragoman.engine.fold import TaskFold
 from dragoman.engine.machine import Standing, decide
 from dragoman.errors import ConflictError, StoreError, UnavailableError
+from dragoman.model.base import JsonObject
 from dragoman.model.documents import TaskDocument, encode_entry
 from dragoman.model.events import TaskEvent, TaskStatusUpdateEvent
 from dragoman.model.messages import Message
@@ -74,6 +78,7 @@ class LiveTask:
         lost: what the running turn is told at its next call: that output of it was lost, or that it
             is put aside.
         epilogue: what to do when the task leaves memory.
+        marks: metadata that its events get beside their own; None for none.
     """
 
     # Beyond 30 attributes an object without slots needs a full dictionary of its own.
@@ -114,6 +119,7 @@ class LiveTask:
         "inbox",
         "is_stopping",
         "lost",
+        "marks",
         "pause",
         "paused_ms",
         "record",
@@ -153,6 +159,7 @@ class LiveTask:
         self.failure: UnavailableError | None = None
         self.lost: UnavailableError | Suspended | None = None
         self.epilogue: list[Callable[[], None]] = []
+        self.marks: JsonObject | None = None
         self._watcher = watcher
         self._store = store
         self._clock = clock
@@ -396,6 +403,8 @@ class LiveTask:
         self._settled = [(0, waiter) for _, waiter in self._settled]
 
     def _append(self, event: TaskEvent, now_ms: int) -> None:
+        if self.marks is not None:
+            event = replace(event, metadata={**(event.metadata or {}), **self.marks})
         self._fold.apply(event)
         self._entries.append(encode_entry(event))
         self._events += 1
@@ -515,6 +524,8 @@ class LiveTask:
         self._stored_mark = self._flying_mark
         if write.state is not None:
             self._stored_state = write.state
+            if telemetry.active is not None:
+                telemetry.active.task_moved(write.state.value)
         ended_at = self._stored_seq if self.is_over else 0
         paused_at = self._paused_at if self._paused_at <= self._stored_seq else 0
         self.channel.publish(self._stored_seq, events, paused_at=paused_at, ended_at=ended_at)

@@ -75,7 +75,14 @@ class Runner:
     """Begins, continues and ends tasks, and keeps those that are live."""
 
     def __init__(
-        self, *, worker: Worker, store: TaskStore, clock: Clock, hub: Hub, limits: Limits
+        self,
+        *,
+        worker: Worker,
+        store: TaskStore,
+        clock: Clock,
+        hub: Hub,
+        limits: Limits,
+        marks_traces: bool = False,
     ) -> None:
         self._worker = worker
         self._store = store
@@ -83,7 +90,14 @@ class Runner:
         self._hub = hub
         self._limits = limits
         self._slots = Slots(limits.running_turns, limits.waiting_turns, limits.turns_per_owner)
-        self._turns = Turns(worker, store, self._slots, clock, turn_seconds=limits.turn_seconds)
+        self._turns = Turns(
+            worker,
+            store,
+            self._slots,
+            clock,
+            turn_seconds=limits.turn_seconds,
+            marks_traces=marks_traces,
+        )
         self._nursery = Nursery()
         self._live: dict[str, LiveTask] = {}
         self._adoptions: dict[str, asyncio.Task[LiveTask]] = {}

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import weakref
 from collections.abc import Awaitable, Callable
 from typing import Final
 
+from dragoman import telemetry
 from dragoman.clock import Clock, SystemClock
 from dragoman.errors import StoreError
 from dragoman.push.tally import Tally
@@ -111,6 +113,7 @@ class Runtime:
         async with self._starting:
             if self._parts is not None:
                 return
+            self._measure()
             settings = self._settings
             store = self._given_store or open_store(settings.store)
             await store.open()
@@ -126,6 +129,7 @@ class Runtime:
                     cancel_grace_seconds=settings.cancel_grace_seconds,
                     turn_seconds=settings.turn_timeout_seconds,
                 ),
+                marks_traces=settings.trace_metadata,
             )
             sends = Sends(store, self.clock, settings.idempotency_seconds)
             sender = Sender(
@@ -197,6 +201,19 @@ class Runtime:
             return
         await self._parts[1].drain(self._settings.shutdown_grace_seconds)
         self.hub.close()
+
+    def _measure(self) -> None:
+        """Let those who measure read the gauges of this runtime, as long as it lives."""
+        tracing = telemetry.look()
+        if tracing is None:
+            return
+        this = weakref.ref(self)
+
+        def read(value: Callable[[Runtime], int]) -> Callable[[], int | None]:
+            return lambda: None if (runtime := this()) is None else value(runtime)
+
+        tracing.observe("a2a.streams", "Open streams.", read(lambda one: len(one.hub)))
+        tracing.observe("a2a.tasks.live", "Tasks in memory.", read(lambda one: one.live_tasks))
 
     async def _beat(self) -> None:
         """One timer for all streams: each idle one sends a comment."""

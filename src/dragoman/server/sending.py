@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from dragoman import telemetry
 from dragoman.clock import Clock
 from dragoman.engine.machine import NO_MORE_MESSAGES
 from dragoman.errors import (
@@ -277,6 +278,7 @@ def _errand(request: SendMessageRequest, call: Call, task_id: str, context_id: s
         extensions=call.extensions,
         principal=call.principal,
         accepted_output_modes=() if configuration is None else configuration.accepted_output_modes,
+        trace="" if telemetry.active is None else telemetry.active.traceparent(),
     )
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
 from typing import Final
 
 from dragoman.clock import Clock
 from dragoman.engine.commands import AddArtifact, Ask, Command, GoOn, Say, TakeUp
-from dragoman.engine.journal import Replay
+from dragoman.engine.journal import Replay, kind_in
 from dragoman.errors import NoAnswerError, UnavailableError
 from dragoman.model.base import JsonObject
 from dragoman.model.messages import Message
@@ -16,8 +18,9 @@ from dragoman.model.tasks import Artifact
 from dragoman.server.errands import Answer, Errand, decode_answer, encode
 from dragoman.server.live import LiveTask
 from dragoman.server.slots import Seat
+from dragoman.service.branches import branch
 from dragoman.service.principal import Principal
-from dragoman.service.worker import Suspended
+from dragoman.service.worker import Recorded, Suspended
 
 __all__ = ("ASK", "LiveTurn", "question_name")
 
@@ -45,7 +48,7 @@ class LiveTurn:
         limit: ends the turn when it has worked for too long; it stands still while the turn waits.
     """
 
-    __slots__ = ("_clock", "_errand", "_live", "_replay", "_seat", "limit")
+    __slots__ = ("_clock", "_counts", "_errand", "_live", "_replay", "_seat", "limit")
 
     def __init__(
         self,
@@ -60,6 +63,8 @@ class LiveTurn:
         self._seat = seat
         self._clock = clock
         self._replay = replay
+        # How many results the branches have each, but for the one that the turn begins with.
+        self._counts: Counter[str] = Counter()
         self.limit: asyncio.Timeout | None = None
 
     @property
@@ -91,6 +96,11 @@ class LiveTurn:
     def principal(self) -> Principal:
         """Who sent the message this turn answers."""
         return self._errand.principal
+
+    @property
+    def trace(self) -> str:
+        """The span that the message came with, "" if nothing is traced."""
+        return self._errand.trace
 
     @property
     def skill_id(self) -> str:
@@ -211,15 +221,35 @@ class LiveTurn:
         self._raise_trouble()
         await self._live.durable()
 
+    @property
+    def recorded(self) -> tuple[Recorded, ...]:
+        """What earlier runs of this turn have recorded, oldest first."""
+        entries = () if self._replay is None else self._replay.entries
+        return tuple(
+            Recorded(
+                entry.branch, entry.kind.removesuffix(f"@{entry.branch}"), entry.name, entry.result
+            )
+            for entry in entries
+        )
+
     def recall(self, kind: str, name: str) -> bytes | None:
         """Return the result that is recorded for this call; None if it is to be made now."""
         self._raise_trouble()
-        return None if self._replay is None else self._replay.recall(kind, name)
+        if self._replay is None:
+            return None
+        strand = branch.get()
+        result = self._replay.recall(kind, name, strand)
+        if strand and result is not None:
+            self._counts[strand] += 1
+        return result
 
     def note(self, kind: str, name: str, result: bytes) -> None:
         """Record a result; it goes with the next write."""
         self._raise_trouble()
-        self._live.note(kind, name, result)
+        strand = branch.get()
+        if strand:
+            self._counts[strand] += 1
+        self._live.note(kind_in(kind, strand), name, result)
 
     async def record(self, kind: str, name: str, result: bytes) -> None:
         """Record a result, durably."""
@@ -227,8 +257,29 @@ class LiveTurn:
         await self._live.durable()
 
     def call_key(self) -> str:
-        """Return what names the next recorded call: the task and the number in its journal."""
+        """Return what names the next recorded call: the task and the place in its journal."""
+        strand = branch.get()
+        if strand:
+            return f"{self.task_id}/{strand}/{self._counts[strand] + 1}"
         return f"{self.task_id}/{self._live.next_result}"
+
+    @property
+    def is_given_up(self) -> bool:
+        """Tell whether what the turn does is of no use any more, to this run or to another."""
+        return self._live.standing.has_ended or not (self.is_put_aside or self._live.is_stopping)
+
+    @asynccontextmanager
+    async def away(self) -> AsyncGenerator[None]:
+        """Wait for something outside, without the slot, and with the time limit standing still."""
+        self._raise_trouble()
+        left = self._stop_limit()
+        self._seat.leave()
+        try:
+            yield
+        finally:
+            self._resume_limit(left)
+        await self._seat.taken()
+        self._raise_trouble()
 
     def now_ms(self) -> int:
         """Return milliseconds since the Unix epoch."""
@@ -277,8 +328,7 @@ class LiveTurn:
         finally:
             live.pause = None
             live.paused_ms = 0
-            if self.limit is not None and left is not None:
-                self.limit.reschedule(asyncio.get_running_loop().time() + left)
+            self._resume_limit(left)
             if timer is not None:
                 timer.remove_done_callback(end)
                 timer.cancel()
@@ -290,6 +340,10 @@ class LiveTurn:
             return None
         self.limit.reschedule(None)
         return when - asyncio.get_running_loop().time()
+
+    def _resume_limit(self, left: float | None) -> None:
+        if self.limit is not None and left is not None:
+            self.limit.reschedule(asyncio.get_running_loop().time() + left)
 
     async def _take(self, answer: Answer) -> Message:
         """Go on with what became of a question."""

@@ -10,6 +10,7 @@ import asyncio
 import logging
 from typing import Final
 
+from dragoman import telemetry
 from dragoman.clock import Clock
 from dragoman.engine.commands import Finish, Start, TakeUp
 from dragoman.engine.effects import Effect, NextTurn
@@ -39,6 +40,7 @@ from dragoman.service.worker import (
     Worker,
 )
 from dragoman.stores.base import TaskStore
+from dragoman.telemetry import Telemetry
 
 __all__ = ("STORE_POLL_SECONDS", "Turns")
 
@@ -69,8 +71,15 @@ class Turns:
         clock: Clock,
         *,
         turn_seconds: float = 0.0,
+        marks_traces: bool = False,
     ) -> None:
-        """Keep what is needed; ``turn_seconds`` is how long a turn may work, 0 for ever."""
+        """Keep what is needed.
+
+        Args:
+            turn_seconds: how long a turn may work, 0 for ever.
+            marks_traces: events of a turn that is traced tell of it.
+        """
+        self._marks_traces = marks_traces
         self._worker = worker
         self._store = store
         self._slots = slots
@@ -144,9 +153,11 @@ class Turns:
     async def clean_up(self, live: LiveTask) -> None:
         """Call the worker's hook for a task that was canceled."""
         # What the task was about when it was canceled, and for whom, is in its journal.
-        errand = _errand_of(live, await self._replay_of(live))
+        replay = await self._replay_of(live)
+        errand = _errand_of(live, replay)
+        turn = LiveTurn(live, errand, Seat(self._slots), self._clock, replay)
         try:
-            await self._worker.canceled(LiveTurn(live, errand, Seat(self._slots), self._clock))
+            await self._worker.canceled(turn)
         except Exception:
             _logger.exception("task %s: the cleanup hook failed", live.task_id)
 
@@ -175,7 +186,9 @@ class Turns:
         """Run the worker and return how it ended; None if the turn was put aside."""
         try:
             seconds = self._worker.time_limit(live.record.skill_id) or self._turn_seconds
-            if seconds:
+            if telemetry.active is not None:
+                outcome = await self._run_traced(telemetry.active, seconds, live, turn)
+            elif seconds:
                 outcome = await self._run_within(seconds, live, turn)
             else:
                 outcome = await self._worker.run(turn)
@@ -199,6 +212,27 @@ class Turns:
         _logger.error("task %s failed (error id %s)", live.task_id, error_id, exc_info=error)
         # Q-31: the peer gets an id to quote, never the text of the exception.
         return self.status_message(live, f"The agent failed. Error id: {error_id}")
+
+    async def _run_traced(
+        self, tracing: Telemetry, seconds: float, live: LiveTask, turn: LiveTurn
+    ) -> Outcome:
+        """Run the worker as a span of the trace that its message came with."""
+        attributes = {
+            "gen_ai.operation.name": "invoke_agent",
+            "gen_ai.conversation.id": live.record.context_id,
+            "a2a.task.id": live.task_id,
+            "a2a.skill.id": live.record.skill_id,
+        }
+        name = f"invoke_agent {live.record.skill_id}"
+        with tracing.span(name, attributes, parent=turn.trace) as span:
+            if self._marks_traces:
+                trace_id, span_id = tracing.ids()
+                live.marks = {"traceId": trace_id, "spanId": span_id}
+            outcome = await (
+                self._run_within(seconds, live, turn) if seconds else self._worker.run(turn)
+            )
+            span.set_attribute("a2a.task.state", _STATE_OF[type(outcome)].value)
+            return outcome
 
     async def _run_within(self, seconds: float, live: LiveTask, turn: LiveTurn) -> Outcome:
         """Run the worker for no longer than this; waiting does not count."""
