@@ -153,7 +153,7 @@ class App:
         )
         signing = signing_of(settings)
         check_push(settings)
-        push_keys = PushKeys(settings, clock)
+        push_keys = PushKeys(settings, clock, is_passing=store is not None)
         self._cards = CardDesk(
             agent, clock.now_ms(), authentication, signing, has_push=settings.push
         )
