@@ -17,6 +17,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from benches import credentials
 from benches.load import HOST, CheckError, call
 from benches.load_grpc import call_grpc
 from benches.wire_grpc import LIST_TASKS, list_tasks
@@ -30,6 +31,7 @@ __all__ = (
     "Side",
     "Spec",
     "busy_seconds",
+    "free_port",
     "pin_load",
     "prepare_sdk",
     "spin_on_server_core",
@@ -67,18 +69,25 @@ class ServerError(Exception):
 
 @dataclass(frozen=True)
 class Spec:
-    """Which server: whose, on which store, holding how many tasks, speaking gRPC alone or not."""
+    """Which server: whose, on which store, holding how many tasks, speaking gRPC alone or not.
+
+    `options` are further ones for `dragoman serve`.
+    `guard` names the agent of ours that asks its callers who they are; without it nobody is asked.
+    """
 
     side: Side
     store: str = "memory"
     stored: int = 0
     is_grpc: bool = False
+    options: tuple[str, ...] = ()
+    guard: str = ""
 
     @property
     def name(self) -> str:
         """A short name for logs and results."""
         stored = f"-{self.stored}" if self.stored else ""
-        return f"{self.side}-{'grpc' if self.is_grpc else self.store}{stored}"
+        guard = f"-{self.guard}" if self.guard else ""
+        return f"{self.side}-{'grpc' if self.is_grpc else self.store}{stored}{guard}"
 
     @property
     def environment(self) -> str:
@@ -140,7 +149,7 @@ class Fleet:
     async def start(self, spec: Spec) -> Server:
         """Start one more server for `spec`; the caller stops it."""
         self._started += 1
-        port = _free_port()
+        port = free_port()
         command = self._command(spec, port)
         log = WORK / "logs" / f"{spec.name}.log"
         started = time.perf_counter()
@@ -173,7 +182,12 @@ class Fleet:
             return [interpreter, script, *arguments, "--preload", str(spec.stored)]
         program = str(Path(sys.executable).with_name("dragoman"))
         agent = str(AGENTS / "subject.py")
-        return [program, "serve", agent, *arguments, "--log-level", "warning"]
+        if spec.guard:
+            credentials.prepare()
+            agent = f"benches.agents.guarded:{spec.guard}"
+        # Each dead webhook would have a line.
+        level = "error" if spec.options else "warning"
+        return [program, "serve", agent, *arguments, *spec.options, "--log-level", level]
 
     def _database(self, spec: Spec) -> str:
         """Name a database file that does not exist yet."""
@@ -229,7 +243,7 @@ async def _wait_until_up(server: Server, log: Path) -> None:
     raise ServerError(what=f"{server.spec.name} did not start", output=_last_words(log))
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind((HOST, 0))
         return int(probe.getsockname()[1])

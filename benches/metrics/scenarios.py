@@ -6,7 +6,7 @@ from typing import Final
 
 from benches import wire
 from benches.meter import Outcome
-from benches.metrics import samples, samples_client, samples_grpc
+from benches.metrics import samples, samples_client, samples_grpc, samples_guard, samples_push
 from benches.metrics.samples_client import MANY, ONE, calls
 from benches.servers import Server, Spec
 
@@ -20,8 +20,12 @@ __all__ = (
     "OURS_0_3_GRPC",
     "OURS_0_3_REST",
     "OURS_GRPC",
+    "OURS_KEYED",
     "OURS_MEMORY",
     "OURS_REST",
+    "OURS_TOKENED",
+    "OURS_TOLD_OF",
+    "OURS_VERIFYING",
     "OUR_CALLER",
     "SCENARIOS",
     "SDK",
@@ -68,13 +72,19 @@ SDK, SDK_SQLITE = "a2a-sdk", "a2a-sdk sqlite"
 BARE, BARE_SQLITE = "bare", "bare sqlite"
 OURS_REST = "dragoman HTTP+JSON"
 OURS_0_3, OURS_0_3_REST, OURS_0_1 = "dragoman 0.3", "dragoman 0.3 HTTP+JSON", "dragoman 0.1"
+OURS_KEYED, OURS_TOKENED = "dragoman API key", "dragoman JWT"
+OURS_VERIFYING = "dragoman new JWT"
 OURS_GRPC, OURS_0_3_GRPC = "dragoman gRPC", "dragoman 0.3 gRPC"
 SDK_GRPC, BARE_GRPC = "a2a-sdk gRPC", "bare gRPC"
+OURS_TOLD_OF = "dragoman webhooks"
 OUR_CALLER, SDK_CALLER = "dragoman client", "a2a-sdk client"
 
 _SUBJECT = Spec("subject", "sqlite")
 _SUBJECT_MEMORY = Spec("subject", "memory")
+_SUBJECT_KEYED = Spec("subject", "memory", guard="keyed")
+_SUBJECT_TOKENED = Spec("subject", "memory", guard="tokened")
 _SUBJECT_STORED = Spec("subject", "sqlite", samples.STORED_TASKS)
+_SUBJECT_PUSHING = Spec("subject", "sqlite", options=samples_push.OPTIONS)
 _SDK = Spec("sdk", "memory")
 _SDK_SQLITE = Spec("sdk", "sqlite")
 _SDK_STORED = Spec("sdk", "memory", samples.STORED_TASKS)
@@ -127,6 +137,22 @@ SCENARIOS: Final = (
         ),
         min_rounds=20,
     ),
+    # The same server with nobody at the door, and with a guard of each kind.
+    Scenario(
+        "guard",
+        (
+            Lane(OURS_MEMORY, _SUBJECT_MEMORY, samples_guard.send),
+            Lane(OURS_KEYED, _SUBJECT_KEYED, samples_guard.send),
+            Lane(OURS_TOKENED, _SUBJECT_TOKENED, samples_guard.send),
+        ),
+        prepare=samples_guard.warm,
+        min_rounds=20,
+    ),
+    Scenario(
+        "verify",
+        (Lane(OURS_VERIFYING, _SUBJECT_TOKENED, samples_guard.verify),),
+        prepare=samples_guard.warm,
+    ),
     Scenario(
         "grpc",
         (
@@ -153,6 +179,15 @@ SCENARIOS: Final = (
             Lane(OURS_MEMORY, _SUBJECT_MEMORY, samples.stream, is_quick=False),
         ),
         is_quick=True,
+    ),
+    # One server: a task with dead webhooks, and one without any.
+    Scenario(
+        "webhooks",
+        (
+            Lane(OURS_TOLD_OF, _SUBJECT_PUSHING, samples_push.streams_told_of(10)),
+            Lane(OURS, _SUBJECT_PUSHING, samples_push.streams_told_of(0)),
+        ),
+        min_rounds=5,
     ),
     Scenario("paced", _sides(samples.paced)),
     Scenario("fan-out", _sides(samples.fan_out)),

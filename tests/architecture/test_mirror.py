@@ -23,6 +23,8 @@ NO_BEHAVIOUR: Final = frozenset(
         "service/service.py",
         "service/worker.py",
         "stores/base.py",
+        "stores/scope.py",
+        "stores/webhooks.py",
         # Values: what happens on a connection, and what may.
         "bindings/http2/events.py",
         "server/http2_limits.py",
@@ -75,13 +77,20 @@ SHOWN_ELSEWHERE: Final = {
     "dialects/profiles.py": "unit/dialects/rxjs/test_codec.py",
     # A body that is not UTF-8 is shown on each binding.
     "bindings/base.py": "unit/bindings/test_jsonrpc.py",
+    # A webhook is registered and told as clients of every version see it.
+    "push/parcel.py": "unit/push/test_delivery.py",
+    "server/post.py": "scenarios/test_push.py",
+    "server/pushing.py": "scenarios/test_push.py",
+    "server/webhooks.py": "scenarios/test_push.py",
     # Stores keep the promises of one port, shown for all of them alike.
     "stores/memory.py": "contracts/test_task_store.py",
+    "stores/memory_webhooks.py": "contracts/test_webhook_store.py",
     "stores/sqlite/connection.py": "unit/stores/sqlite/test_store.py",
     "stores/sqlite/lock.py": "unit/stores/sqlite/test_store.py",
     "stores/sqlite/reader.py": "contracts/test_task_store.py",
     "stores/sqlite/rows.py": "contracts/test_task_store.py",
     "stores/sqlite/states.py": "contracts/test_task_store.py",
+    "stores/sqlite/webhook_rows.py": "contracts/test_webhook_store.py",
     "stores/sqlite/writer.py": "contracts/test_task_store.py",
 }
 """Modules whose behaviour is shown by another test than their own."""

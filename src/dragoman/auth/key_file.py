@@ -52,7 +52,7 @@ class KeyFile:
         self._path = Path(path)
         self._clock = clock
         self._prefix = owner_prefix
-        self._uses: dict[str, str] = {}
+        self._uses: dict[str, int] = {}
         self._written_ms = -_WRITE_MS
         self._looked_ms = clock.now_ms()
         self._stamp = _stamp(self._path)
@@ -98,7 +98,7 @@ class KeyFile:
     async def note_use(self, known: KnownKey) -> None:
         """Remember that a key was used; once a minute it is written, and this waits for it."""
         now_ms = self._clock.now_ms()
-        self._uses[known.record.id] = format_timestamp(now_ms)
+        self._uses[known.record.id] = now_ms
         if now_ms - self._written_ms >= _WRITE_MS:
             self._written_ms = now_ms
             await self.write_uses()
@@ -108,8 +108,9 @@ class KeyFile:
         uses, self._uses = self._uses, {}
         if not uses:
             return
+        times = {name: format_timestamp(at_ms) for name, at_ms in uses.items()}
         try:
-            await asyncio.to_thread(merge_uses, self._path, uses)
+            await asyncio.to_thread(merge_uses, self._path, times)
         except OSError as error:
             _logger.warning("when keys were last used cannot be kept: %s", error)
 

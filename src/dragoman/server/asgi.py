@@ -36,6 +36,9 @@ from dragoman.server.http_card import (
 )
 from dragoman.server.limits import ConnectionLimits, limits_of
 from dragoman.server.media import JSON
+from dragoman.server.metrics import METRICS_PATH, Metrics
+from dragoman.server.published_keys import PublishedKeys
+from dragoman.server.push_setup import PushKeys, check_push
 from dragoman.server.rate_limit import RateSettings
 from dragoman.server.runtime import Runtime
 from dragoman.server.turnstile import Turnstile
@@ -150,7 +153,11 @@ class App:
             trusted_proxies=settings.trusted_proxies,
         )
         signing = signing_of(settings)
-        self._cards = CardDesk(agent, clock.now_ms(), authentication, signing)
+        check_push(settings)
+        push_keys = PushKeys(settings, clock, is_passing=store is not None)
+        self._cards = CardDesk(
+            agent, clock.now_ms(), authentication, signing, has_push=settings.push
+        )
         self._cards.check_size(settings.max_card_bytes)
         self.runtime: Final = Runtime(
             agent,
@@ -159,10 +166,11 @@ class App:
             store=store,
             access=access,
             # R-13.3-1: it is for callers who are known.
-            extended_card=ExtendedCards(agent, self._cards, access).make
+            extended_card=ExtendedCards(agent, self._cards, access, signing).make
             if authentication
             else None,
             on_stop=authentication.flush if authentication else None,
+            push_keys=push_keys,
         )
         if authentication and settings.allow_anonymous:
             _logger.warning("allow_anonymous has no effect: this agent has authenticators")
@@ -177,7 +185,7 @@ class App:
         )
         gate = Gate(
             tenants=agent.tenants,
-            capabilities=capabilities_of(agent),
+            capabilities=capabilities_of(agent, has_push=settings.push),
             input_modes=(*agent.input_modes, *(m for s in agent.skills for m in s.input_modes)),
             hidden_input_modes=(m for s in agent.hidden_skills for m in s.input_modes),
             max_parts=settings.max_parts,
@@ -202,7 +210,18 @@ class App:
             has_rxjs=RXJS in settings.profiles,
         )
         self._card = HttpCard(self._cards, dispatcher, door, settings)
-        self._key_set = signing.key_set if signing is not None else None
+        self._keys = PublishedKeys(signing, push_keys)
+        self._metrics = Metrics(
+            self.runtime,
+            # Whoever runs the server is on its machine, or can show who it is.
+            local=Door(
+                allow_anonymous=False,
+                max_body_bytes=settings.max_body_bytes,
+                max_depth=settings.max_depth,
+                public_url=None,
+            ),
+            door=door if authentication is not None else None,
+        )
         self.grpc: Final = GrpcServer(
             dispatcher,
             limits_of(settings, Http2Limits),
@@ -258,10 +277,12 @@ class App:
             return self._calls.jsonrpc(exchange)
         if path in CARD_PATHS:
             return self._card.card(exchange)
-        if path == JWKS_PATH and self._key_set is not None:
-            return self._card.keys(exchange, self._key_set)
+        if path == JWKS_PATH and (key_set := self._keys.document()) is not None:
+            return self._card.keys(exchange, key_set)
         if path in HEALTH_PATHS:
             return self._health(exchange)
+        if path == METRICS_PATH:
+            return self._metrics.serve(exchange)
         if path == OLD_PREFIX or path.startswith(f"{OLD_PREFIX}/"):
             return self._calls.old_rest(exchange)
         if path in OLD_EXTENDED_CARD_PATHS:

@@ -151,12 +151,13 @@ class CardFile(Struct, frozen=True, gc=False):
 
 
 def capabilities_of(
-    agent: Describes, skills: Sequence[AgentSkill] | None = None
+    agent: Describes, skills: Sequence[AgentSkill] | None = None, *, has_push: bool = False
 ) -> AgentCapabilities:
     """Return what the card declares, which is what the gate enforces.
 
     Args:
         skills: those that the card lists; the public ones unless given.
+        has_push: whether webhooks can be registered (R-3.5.1-2, R-T.str-5).
     """
     extensions = agent.extensions
     listed = agent.skills if skills is None else skills
@@ -176,7 +177,7 @@ def capabilities_of(
             raise UsageError("an extension of this agent has no uri")  # Q-37
     return AgentCapabilities(
         streaming=agent.streaming,
-        push_notifications=False,
+        push_notifications=has_push,
         extensions=extensions,
         extended_agent_card=agent.extended_card,
     )
@@ -191,12 +192,15 @@ class CardDesk:
         started_ms: int,
         authentication: Combination | None = None,
         signing: CardSigning | None = None,
+        *,
+        has_push: bool = False,
     ) -> None:
         """Check what will be published. Without ``grpc_port`` gRPC is not offered.
 
         Args:
             authentication: what callers must show; it is what the door enforces.
             signing: signs what is handed out.
+            has_push: whether webhooks can be registered.
 
         Raises:
             UsageError: the agent lacks something a card must have (Q-20).
@@ -209,6 +213,7 @@ class CardDesk:
             )
         capabilities_of(agent)
         self._agent = agent
+        self._has_push = has_push
         self._signing = signing
         self._schemes = authentication.schemes if authentication else {}
         self._requirements = authentication.requirements if authentication else ()
@@ -244,7 +249,7 @@ class CardDesk:
             provider=agent.provider,
             version=agent.version,
             documentation_url=agent.documentation_url,
-            capabilities=capabilities_of(agent, listed),
+            capabilities=capabilities_of(agent, listed, has_push=self._has_push),
             security_schemes=self._schemes,
             security_requirements=self._requirements,
             default_input_modes=agent.input_modes,

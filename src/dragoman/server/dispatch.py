@@ -6,7 +6,7 @@ The same for all bindings.
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from typing import Final, cast
 
 from msgspec import Struct
@@ -112,7 +112,7 @@ class Dispatcher:
                 else languages.dialect_of_origin(origin, is_strict=self._is_strict)
             )
         exchange.voice = dialect
-        extensions = self._activate(dialect, operation, exchange.headers)
+        extensions = self._activate(dialect, operation, exchange)
         reading = dialect.decode_request(operation, params)
         # What reads JSON-RPC answers in JSON-RPC.
         exchange.voice = cast("RpcDialect", reading.answer)
@@ -124,7 +124,7 @@ class Dispatcher:
         if version != "1.0":
             check_version(version, is_old=False, is_strict=self._is_strict)
         dialect = languages.route_dialect(is_strict=self._is_strict)
-        extensions = self._activate(dialect, match.operation, exchange.headers)
+        extensions = self._activate(dialect, match.operation, exchange)
         reading = rest.read_request(match, exchange.query, body, dialect)
         return await self._perform(match.operation, reading, extensions, exchange)
 
@@ -137,7 +137,7 @@ class Dispatcher:
             named = match.fields.get("id" if "taskId" not in match.fields else "taskId", "")
             origin = await self._origin(match.operation, named, exchange.principal)
             dialect = languages.shape_of_origin(origin)
-        extensions = self._activate(dialect, match.operation, exchange.headers)
+        extensions = self._activate(dialect, match.operation, exchange)
         reading = rest.read_request(match, exchange.query, body, dialect)
         if match.operation in _SENDS:
             reading = await self._recall(
@@ -153,11 +153,9 @@ class Dispatcher:
         visitor: Visitor,
     ) -> Answer:
         """Perform a gRPC method; ``dialect`` is the one of its service."""
-        metadata = visitor.headers
-        check_version(
-            metadata.get(b"a2a-version"), is_old=dialect.has_final, is_strict=self._is_strict
-        )
-        extensions = self._activate(dialect, operation, metadata)
+        stated = visitor.headers.get(b"a2a-version")
+        check_version(stated, is_old=dialect.has_final, is_strict=self._is_strict)
+        extensions = self._activate(dialect, operation, visitor)
         reading = dialect.decode_request(operation, params)
         if dialect.has_final:
             reading = await self._recall(operation, reading, dialect, visitor.principal)
@@ -180,14 +178,20 @@ class Dispatcher:
         )
 
     def _activate(
-        self, dialect: Dialect, operation: Operation, headers: Mapping[bytes, str]
+        self, dialect: Dialect, operation: Operation, visitor: Visitor
     ) -> tuple[str, ...]:
-        requested = headers.get(b"a2a-extensions")
-        if dialect.has_final and (older := headers.get(b"x-a2a-extensions")):
+        """Return the extensions to activate; what is not offered is written down, and raised."""
+        requested = visitor.headers.get(b"a2a-extensions")
+        if dialect.has_final and (older := visitor.headers.get(b"x-a2a-extensions")):
             # 0.x reference, 4.7: the older name of the header, or both.
             requested = f"{requested},{older}" if requested else older
-        extensions = self._gate.activate(operation, requested)
-        self._gate.check_offered(operation)
+        try:
+            extensions = self._gate.activate(operation, requested)
+            self._gate.check_offered(operation)
+        except A2AError as error:
+            # The request is not read yet, so the tenant that it names is not known.
+            audit.refused(visitor.principal.owner, operation.value, "", error)
+            raise
         return extensions
 
     def _wants_stream(self, exchange: Exchange, params: bytes) -> bool:

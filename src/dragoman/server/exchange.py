@@ -13,7 +13,7 @@ from dragoman.auth.authenticator import Evidence
 from dragoman.dialects.base import RpcDialect
 from dragoman.model.documents import EventDocument
 from dragoman.server.door import Door
-from dragoman.server.headers import all_headers, gather_headers
+from dragoman.server.headers import AllHeaders, gather_headers
 from dragoman.server.media import check_is_plain
 from dragoman.server.nursery import Nursery
 from dragoman.server.security_headers import SECURITY_HEADERS
@@ -172,7 +172,7 @@ class Exchange:
     def evidence(self) -> Evidence:
         """Return what the request shows of its caller."""
         return Evidence(
-            headers=all_headers(self._scope["headers"]),
+            headers=AllHeaders(self._scope["headers"]),
             query=self.query,
             peer=self.peer,
             certificate=self._certificate(),

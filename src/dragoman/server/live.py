@@ -478,6 +478,7 @@ class LiveTask:
             attempts=self.attempts if self.attempts != self._stored_attempts else None,
             send=self._send,
             secrets=tuple(self._secrets),
+            at_ms=self._clock.now_ms(),
         )
         self._in_flight = write
         self._entries = []
@@ -508,6 +509,7 @@ class LiveTask:
             expected_seq=self._stored_seq,
             entries=tuple(self._entries[:-1]),
             events=self._events - 1,
+            at_ms=self._clock.now_ms(),
         )
         self._flying_mark = self._stored_mark + write.events
         self._in_flight = write

@@ -26,9 +26,11 @@ from dragoman.server.live import LiveTask
 from dragoman.server.runner import Runner
 from dragoman.server.sends import KnownSend, Sends, digest_of
 from dragoman.server.vault import Vault, concealed
+from dragoman.server.webhooks import placed
 from dragoman.service.service import Call
 from dragoman.service.worker import Plan, Worker
 from dragoman.stores.base import NewTask, Scope, SendRecord, StoredTask, TaskStore
+from dragoman.stores.webhooks import NewWebhook
 
 __all__ = ("Accepted", "Sender", "Sent")
 
@@ -71,8 +73,15 @@ class Sender:
         self._sends = sends
         self._clock = clock
 
-    async def send(self, request: SendMessageRequest, call: Call) -> Sent:
-        """Deliver a message once, however often it is sent."""
+    async def send(
+        self, request: SendMessageRequest, call: Call, webhook: NewWebhook | None = None
+    ) -> Sent:
+        """Deliver a message once, however often it is sent.
+
+        Args:
+            webhook: registered with the task if one is begun. An answer without a task has nothing
+                to tell later on, and needs none.
+        """
         scope = Scope(call.tenant, call.owner)
         record: SendRecord | None = None
         if request.message.message_id:
@@ -91,7 +100,7 @@ class Sender:
         context_id = request.message.context_id or self._clock.new_id()
         if plan.is_direct and not call.always_task:
             return await self._answer(plan, request, context_id, scope.owner, record)
-        return self._begin(scope, plan, request, call, context_id, record)
+        return self._begin(scope, plan, request, call, context_id, record, webhook)
 
     async def skill_for(self, request: SendMessageRequest, call: Call) -> str:
         """Return the skill that a message is for; nothing is delivered.
@@ -119,6 +128,7 @@ class Sender:
         call: Call,
         context_id: str,
         record: SendRecord | None,
+        webhook: NewWebhook | None,
     ) -> Accepted:
         task_id = self._clock.new_id()
         send = None if record is None else replace(record, task_id=task_id)
@@ -129,6 +139,13 @@ class Sender:
             origin_dialect=call.dialect,
             created_ms=self._clock.now_ms(),
             alias=call.alias,
+            webhook=webhook
+            and placed(
+                webhook,
+                task_id,
+                shown_id=call.alias or task_id,
+                fresh_id=self._clock.new_id(),
+            ),
         )
         live = self._runner.begin(task_id, new, _errand(request, call, task_id, context_id), send)
         if send is not None:

@@ -27,6 +27,8 @@ from dragoman.engine.journal import JournalEntry
 from dragoman.errors import StoreError
 from dragoman.model.documents import EventDocument, TaskDocument
 from dragoman.model.tasks import TaskState
+from dragoman.stores.scope import Scope
+from dragoman.stores.webhooks import NewWebhook, WebhookStore
 
 __all__ = (
     "WHOLE_INBOX",
@@ -51,13 +53,6 @@ WHOLE_INBOX: Final = 2**63 - 1
 """As ``TaskWrite.inbox_taken``: whatever is there."""
 
 
-class Scope(Struct, frozen=True, gc=False):
-    """Whose records: every record belongs to exactly one tenant and owner."""
-
-    tenant: str
-    owner: str
-
-
 class SendKey(Struct, frozen=True, gc=False, cache_hash=True):
     """What makes a send recognisable when it is tried again; looked up in several places."""
 
@@ -78,7 +73,9 @@ class SendRecord(Struct, frozen=True, kw_only=True, gc=False):
 class NewTask(Struct, frozen=True, kw_only=True, gc=False):
     """What is written once, when a task is created.
 
-    ``alias``: the id that its client made up for it (0.1), "" for none.
+    Attributes:
+        alias: the id that its client made up for it (0.1), "" for none.
+        webhook: registered with it, and told of everything from its first event on.
     """
 
     scope: Scope
@@ -87,6 +84,7 @@ class NewTask(Struct, frozen=True, kw_only=True, gc=False):
     origin_dialect: str
     created_ms: int
     alias: str = ""
+    webhook: NewWebhook | None = None
 
 
 class InboxItem(Struct, frozen=True, gc=False):
@@ -126,6 +124,7 @@ class TaskWrite(Struct, frozen=True, kw_only=True, gc=False):
         send: the send this write answers, to recognise when it is tried again.
         secrets: what is kept with it until the task ends. The write that ends a task removes all
             secrets of it.
+        at_ms: when this was written; webhooks of the task have something to tell since then.
     """
 
     task_id: str
@@ -143,6 +142,7 @@ class TaskWrite(Struct, frozen=True, kw_only=True, gc=False):
     attempts: int | None = None
     send: SendRecord | None = None
     secrets: tuple[Secret, ...] = ()
+    at_ms: int = 0
 
 
 class StoredTask(Struct, frozen=True, kw_only=True, gc=False):
@@ -219,6 +219,11 @@ class TaskStore(Protocol):
     @property
     def is_available(self) -> bool:
         """False from a failure of the engine until a probe write succeeds."""
+        ...
+
+    @property
+    def webhooks(self) -> WebhookStore:
+        """The webhooks of the tasks; there once the store is open."""
         ...
 
     async def open(self) -> None:
@@ -315,6 +320,7 @@ class TaskStore(Protocol):
         """Remove the tasks that ended before ``before_ms``; return how many.
 
         All that belongs to a task goes in one commit with it: its log, snapshot, journal and inbox,
-        what its client called it, and the records of its sends. Other writes come in between.
+        what its client called it, the records of its sends, its webhooks and their dead letters.
+        A task whose webhooks have something to send stays. Other writes come in between.
         """
         ...

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from dragoman.errors import ConflictError, StoreError, StoreUnavailableError
 from dragoman.stores.base import InboxItem, StoredPage, StoredTask
+from dragoman.stores.memory_webhooks import MemoryWebhooks, TaskFacts
 from dragoman.stores.segments import entries_until, number_events
 
 if TYPE_CHECKING:
@@ -122,6 +123,12 @@ class MemoryTaskStore:
         self._sends: dict[SendKey, SendRecord] = {}
         self._waiting: deque[tuple[Change | TaskWrite, Done]] = deque()
         self._is_open = False
+        self._webhooks = MemoryWebhooks(find_task=self._facts, changed=self._changed)
+
+    @property
+    def webhooks(self) -> MemoryWebhooks:
+        """The webhooks of the tasks."""
+        return self._webhooks
 
     @property
     def is_available(self) -> bool:
@@ -199,7 +206,8 @@ class MemoryTaskStore:
 
         def change() -> None:
             for task in list(self._tasks.values()):
-                if task.state.is_terminal and task.status_at_ms < before_ms:
+                is_old = task.state.is_terminal and task.status_at_ms < before_ms
+                if is_old and not self._webhooks.has_news(task.id):
                     removed.add(task.id)
                     self._delete(task)
             self._aliases = {k: v for k, v in self._aliases.items() if v not in removed}
@@ -214,6 +222,7 @@ class MemoryTaskStore:
         del order[bisect_left(order, (task.status_at_ms, task.id))]
         self._counts[scope, task.state] -= 1
         del self._tasks[task.id]
+        self._webhooks.delete_of(task.id)
 
     def _submit(self, change: Change | TaskWrite, done: Done) -> None:
         if not self._is_open:
@@ -281,7 +290,19 @@ class MemoryTaskStore:
             task.inbox = [item for item in task.inbox if item.n > write.inbox_taken]
         if write.send is not None:
             self._sends[write.send.key] = write.send
+        self._mark_webhooks(task, write)
         return None
+
+    def _mark_webhooks(self, task: _Task, write: TaskWrite) -> None:
+        at_ms = max(write.at_ms, 1)
+        if write.created is not None and write.created.webhook is not None:
+            self._webhooks.create(task.id, task.new.scope, write.created.webhook, at_ms)
+        elif write.events:
+            self._webhooks.mark(task.id, at_ms, has_status=write.state is not None)
+
+    def _facts(self, task_id: str) -> TaskFacts | None:
+        task = self._tasks.get(task_id)
+        return None if task is None else TaskFacts(task.new.scope, task.seq, task.state)
 
     def _move(self, task: _Task, write: TaskWrite) -> None:
         """Put the task where it now stands in counts and order."""

@@ -21,6 +21,7 @@ from dragoman.stores.base import (
 from dragoman.stores.segments import entries_until, number_events
 from dragoman.stores.sql import read_queries
 from dragoman.stores.sqlite.states import NUMBERS, STATES, TERMINAL_NUMBERS
+from dragoman.stores.sqlite.webhook_rows import WebhookRows
 
 if TYPE_CHECKING:
     import sqlite3
@@ -55,6 +56,7 @@ class Reader:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         self._cursor = connection.cursor()
+        self.webhooks: Final = WebhookRows(connection)
 
     def close(self) -> None:
         """Close the connection."""
