@@ -29,8 +29,8 @@ from tests.scenarios.clients import WAYS, Way
 from tests.serving import serving
 from tests.tracing import Traced
 
-BACKGROUND: Final = 3
-"""What sleeps in every server: heartbeats, rounds and housekeeping."""
+BACKGROUND: Final = 4
+"""What sleeps in every server: heartbeats, rounds, housekeeping and the sender of notifications."""
 
 FILES: Final = {"a.txt": "alpha", "b.txt": "beta"}
 
