@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from dragoman import Agent, Context, Rejected, connect
+from dragoman import Agent, Context, Peer, Rejected, connect
 from dragoman.agent.lineage import sub_task_of
 from dragoman.client.client import RemoteAgent
 from dragoman.client.errors import TaskNotCompletedError, TimedOutError
@@ -160,6 +160,39 @@ async def test_a_child_is_canceled_with_its_parent() -> None:
                     break
             await client.cancel(stream.task_id)
             assert await canceled.get()
+
+
+@pytest.mark.parametrize("version", ["1.0", "0.3", "0.2", "0.1"])
+async def test_a_cancel_at_the_top_stops_everything_below(version: str) -> None:
+    canceled: asyncio.Queue[str] = asyncio.Queue()
+    async with serving(flights(canceled)) as bottom:
+        middle = passing_on(Peer(bottom.url, version=version), "forever")
+        async with serving(middle) as between:
+            top = passing_on(Peer(between.url, version=version))
+            async with calling(top) as client:
+                stream = client.stream("Rome")
+                async for event in stream:
+                    if event.text == "Rome":
+                        break  # It has come up from the bottom.
+                await client.cancel(stream.task_id)
+                stopped = await canceled.get()
+                async with connect(between.url) as agent:
+                    states = [reply.state async for reply in agent.tasks()]
+                assert states == [TaskState.CANCELED]
+        async with connect(bottom.url) as agent:
+            assert (await agent.task(stopped).get()).state is TaskState.CANCELED
+
+
+def passing_on(peer: Peer, skill: str = "") -> Agent:
+    """Return an agent that lets another do everything."""
+    agent = Agent("Passing on", "Calls another.")
+
+    @agent.skill
+    async def pass_on(ctx: Context, text: str) -> str:
+        """Call the other."""
+        return (await ctx.call(peer, text, skill=skill)).text
+
+    return agent
 
 
 async def test_a_child_that_takes_too_long_is_canceled() -> None:
