@@ -57,8 +57,14 @@ class Telemetry:
         self, tracers: TracerProvider | None = None, meters: MeterProvider | None = None
     ) -> None:
         """Get tracer and meter; from what was set up for the process, unless others are given."""
-        from opentelemetry import metrics, propagate, trace  # noqa: PLC0415 - only where it is there
+        from opentelemetry import (  # noqa: PLC0415 - only where it is there
+            context,
+            metrics,
+            propagate,
+            trace,
+        )
 
+        self._context = context
         self._trace = trace
         self._propagate = propagate
         self._tracer = trace.get_tracer(_NAME, tracer_provider=tracers)
@@ -81,9 +87,11 @@ class Telemetry:
         self, name: str, headers: Mapping[bytes, str], attributes: Attributes
     ) -> Generator[Span]:
         """Trace an operation that somebody asks of us; what they trace it by is in the headers."""
-        carrier = {_PARENT: headers.get(b"traceparent", ""), _STATE: headers.get(b"tracestate", "")}
-        kind = self._trace.SpanKind.SERVER
-        with self._span(name, kind, self._extracted(carrier), attributes) as span:
+        parent = headers.get(b"traceparent")
+        context: Context | None = None
+        if parent:
+            context = self._extracted({_PARENT: parent, _STATE: headers.get(b"tracestate", "")})
+        with self._span(name, self._trace.SpanKind.SERVER, context, attributes) as span:
             yield span
 
     @contextmanager
@@ -112,20 +120,25 @@ class Telemetry:
             kind=kind,  # type: ignore[arg-type] - one of SpanKind
             attributes=dict(attributes),
         )
-        with self._trace.use_span(
-            span, end_on_exit=True, record_exception=False, set_status_on_exception=False
-        ):
-            try:
-                yield span
-            except Exception as error:
-                # Its kind and no more: the text of an error may hold what was said.
-                span.set_attribute("error.type", type(error).__qualname__)
-                span.set_status(self._trace.StatusCode.ERROR)
-                raise
+        token = self._context.attach(self._trace.set_span_in_context(span))
+        try:
+            yield span
+        except Exception as error:
+            # Its kind and no more: the text of an error may hold what was said.
+            span.set_attribute("error.type", type(error).__qualname__)
+            span.set_status(self._trace.StatusCode.ERROR)
+            raise
+        finally:
+            self._context.detach(token)
+            span.end()
 
     def traceparent(self) -> str:
         """Return what names the current span to others, "" if there is none."""
-        return self.outgoing().get(_PARENT, "")
+        context = self._trace.get_current_span().get_span_context()
+        if not context.is_valid:
+            return ""
+        # As W3C writes it; asking the propagators, of which there may be several, takes longer.
+        return f"00-{context.trace_id:032x}-{context.span_id:016x}-{context.trace_flags:02x}"
 
     def outgoing(self) -> dict[str, str]:
         """Return the headers that tell others of the current span."""
