@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
 import pytest
 
 from dragoman import Agent, Context
-from tests.interop.environments import UnreachableError, environment
+from tests.interop.environments import Environment
 from tests.serving import serving
 from tests.wire import Json
 
@@ -24,7 +25,10 @@ pytestmark = [
 PROGRAM: Final = Path(__file__).with_name("peers") / "py_0_3_profile.py"
 
 
-async def test_a_client_of_plain_0_3_can_use_the_profile() -> None:
+async def test_a_client_of_plain_0_3_can_use_the_profile(
+    environment_of: Callable[[str], Environment],
+) -> None:
+    made = environment_of("py_0_3")
     agent = Agent("Looker", "Looks around through others.")
 
     @agent.skill
@@ -32,10 +36,6 @@ async def test_a_client_of_plain_0_3_can_use_the_profile() -> None:
         """Have a look."""
         return f"in {text}: {await ctx.use_tool('look')}"
 
-    try:
-        made = await asyncio.to_thread(environment, "py_0_3")
-    except UnreachableError as problem:
-        pytest.skip(str(problem))
     async with serving(agent, profiles=["rxjs"], shutdown_grace_seconds=0) as served:
         command = [*made.command, str(PROGRAM), f"{served.url}/api/a2a"]
         done = await asyncio.to_thread(
