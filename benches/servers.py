@@ -82,6 +82,7 @@ class Spec:
     `replicas` on one PostgreSQL are sampled as one server.
     `options` are further ones for `dragoman serve`.
     `guard` names the agent of ours that asks its callers who they are; without it nobody is asked.
+    `is_traced`: whether spans are made of everything.
     """
 
     side: Side
@@ -91,12 +92,13 @@ class Spec:
     options: tuple[str, ...] = ()
     guard: str = ""
     replicas: int = 1
+    is_traced: bool = False
 
     @property
     def name(self) -> str:
         """A short name for logs and results."""
         stored = f"-{self.stored}" if self.stored else ""
-        guard = f"-{self.guard}" if self.guard else ""
+        guard = f"-{self.guard}" if self.guard else "-traced" if self.is_traced else ""
         replicas = f"-x{self.replicas}" if self.replicas > 1 else ""
         return f"{self.side}-{'grpc' if self.is_grpc else self.store}{stored}{guard}{replicas}"
 
@@ -225,6 +227,8 @@ class Fleet:
         if spec.guard:
             credentials.prepare()
             agent = f"benches.agents.guarded:{spec.guard}"
+        if spec.is_traced:
+            agent = "benches.agents.traced:agent"
         # Each dead webhook would have a line.
         level = "error" if spec.options else "warning"
         return [program, "serve", agent, *arguments, *spec.options, "--log-level", level]

@@ -36,6 +36,7 @@ __all__ = (
     "OURS_REST",
     "OURS_TOKENED",
     "OURS_TOLD_OF",
+    "OURS_TRACED",
     "OURS_VERIFYING",
     "OUR_CALLER",
     "SCENARIOS",
@@ -87,6 +88,7 @@ OURS_REST = "dragoman HTTP+JSON"
 OURS_0_3, OURS_0_3_REST, OURS_0_1 = "dragoman 0.3", "dragoman 0.3 HTTP+JSON", "dragoman 0.1"
 OURS_KEYED, OURS_TOKENED = "dragoman API key", "dragoman JWT"
 OURS_VERIFYING = "dragoman new JWT"
+OURS_TRACED = "dragoman traced"
 OURS_GRPC, OURS_0_3_GRPC = "dragoman gRPC", "dragoman 0.3 gRPC"
 SDK_GRPC, BARE_GRPC = "a2a-sdk gRPC", "bare gRPC"
 OURS_TOLD_OF = "dragoman webhooks"
@@ -100,6 +102,7 @@ _SUBJECT = Spec("subject", "sqlite")
 _SUBJECT_MEMORY = Spec("subject", "memory")
 _SUBJECT_KEYED = Spec("subject", "memory", guard="keyed")
 _SUBJECT_TOKENED = Spec("subject", "memory", guard="tokened")
+_SUBJECT_TRACED = Spec("subject", "memory", is_traced=True)
 _SUBJECT_STORED = Spec("subject", "sqlite", samples.STORED_TASKS)
 _SUBJECT_PUSHING = Spec("subject", "sqlite", options=samples_push.OPTIONS)
 _SUBJECT_POSTGRES = Spec("subject", "postgres")
@@ -188,6 +191,14 @@ SCENARIOS: Final = (
             Lane(OURS_TOKENED, _SUBJECT_TOKENED, samples_guard.send),
         ),
         prepare=samples_guard.warm,
+        min_rounds=20,
+    ),
+    Scenario(
+        "traced",
+        (
+            Lane(OURS_MEMORY, _SUBJECT_MEMORY, samples.sends(wire.echo_jsonrpc)),
+            Lane(OURS_TRACED, _SUBJECT_TRACED, samples.sends(wire.echo_jsonrpc)),
+        ),
         min_rounds=20,
     ),
     Scenario(

@@ -31,6 +31,9 @@ NO_BEHAVIOUR: Final = frozenset(
         # Values: what happens on a connection, and what may.
         "bindings/http2/events.py",
         "server/http2_limits.py",
+        # Names of an extension, and what a profile adds to a version.
+        "dialects/additions.py",
+        "model/client_tools.py",
         # Values: what can be asked of a task, and what must then be done.
         "engine/commands.py",
         "engine/effects.py",
@@ -64,6 +67,8 @@ SHOWN_ELSEWHERE: Final = {
     "cli/skill.py": "cli/test_skill.py",
     "demo/answers.py": "cli/test_demo_server.py",
     "demo/courses.py": "cli/test_demo_server.py",
+    # The calls of a context, made from a thread.
+    "agent/sync_context.py": "unit/agent/test_skill.py",
     # What a card declares is what the gate enforces.
     "model/media_types.py": "unit/server/test_gate.py",
     # The codec is the door to its dialect: nobody else calls these.
@@ -71,6 +76,8 @@ SHOWN_ELSEWHERE: Final = {
     "dialects/v1_0/decode.py": "unit/dialects/v1_0/test_codec.py",
     "dialects/v1_0/methods.py": "unit/dialects/v1_0/test_codec.py",
     "dialects/v1_0/routes.py": "unit/bindings/test_rest.py",
+    # A version and the additions of a profile, put together.
+    "dialects/profiles.py": "unit/dialects/rxjs/test_codec.py",
     # A body that is not UTF-8 is shown on each binding.
     "bindings/base.py": "unit/bindings/test_jsonrpc.py",
     # Buses keep the promises of one port; what only one of them has is shown on a real server.

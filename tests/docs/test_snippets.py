@@ -11,7 +11,7 @@ A page is one story, told in blocks:
   out, and ``…`` stands for anything.
 - ``console`` is shown, and not run.
 
-``http://127.0.0.1:8000`` stands for the address of the server.
+``http://127.0.0.1:8000`` stands for the address of the server, ``$DATABASE_URL`` for a database.
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ from pathlib import Path
 from typing import TypeAlias
 
 import pytest
+
+from tests.postgres import new_database
 
 Json: TypeAlias = bool | float | str | list["Json"] | dict[str, "Json"] | None
 
@@ -76,7 +78,7 @@ def blocks_of(page: Path) -> list[Block]:
 class Story:
     """What a page has done so far: its files, its shell and its server."""
 
-    def __init__(self, folder: Path, cleanup: ExitStack) -> None:
+    def __init__(self, folder: Path, cleanup: ExitStack, **environment: str) -> None:
         self.output = ""
         self._folder = folder
         self._cleanup = cleanup
@@ -91,6 +93,7 @@ class Story:
             "no_proxy": "*",
             # What a page keeps for its reader is not kept for ours.
             "XDG_CONFIG_HOME": str(folder / ".config"),
+            **environment,
         }
         # Where a reader is, in a checkout.
         (folder / "examples").symlink_to(ROOT / "examples")
@@ -114,7 +117,7 @@ class Story:
         for name, text in self._files.items():
             self.add_file(name, text)
         process = self._server.enter_context(
-            self._process([*shlex.split(command), "--port", str(port)])
+            self._process([*shlex.split(self._expanded(command)), "--port", str(port)])
         )
         assert process.stdout is not None
         lines: list[str] = []
@@ -123,6 +126,9 @@ class Story:
             if "ctrl" in line.lower():  # how to stop it is the last thing a server says
                 return
         raise AssertionError(f"{command!r} serves nothing:\n{''.join(lines)}")
+
+    def _expanded(self, command: str) -> str:
+        return re.sub(r"\$(\w+)", lambda match: self._environment[match[1]], command)
 
     def run(self, script: str) -> None:
         """Run a block in the shell of the page and keep what it prints."""
@@ -244,8 +250,10 @@ def test_a_page_does_what_it_shows(page: Path, tmp_path: Path) -> None:
         require("bash")
     if any(block.language == "sh" and "curl " in block.text for block in blocks):
         require("curl")
+    needs_database = any("DATABASE_URL" in block.text for block in blocks)
+    environment = {"DATABASE_URL": new_database()} if needs_database else {}
     with ExitStack() as cleanup:
-        story = Story(tmp_path, cleanup)
+        story = Story(tmp_path, cleanup, **environment)
         for block, after in zip_longest(blocks, blocks[1:]):
             tell(story, block)
             is_shown = after is not None and after.follows == "sh"

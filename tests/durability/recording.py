@@ -76,6 +76,9 @@ class RecordingStore:
     async def read_journal(self, task_id: str) -> tuple[JournalEntry, ...]:
         return await self.inner.read_journal(task_id)
 
+    async def read_secret(self, task_id: str, n: int) -> bytes | None:
+        return await self.inner.read_secret(task_id, n)
+
     async def list_tasks(self, query: TaskQuery) -> StoredPage:
         return await self.inner.list_tasks(query)
 

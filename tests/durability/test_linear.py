@@ -15,7 +15,7 @@ import pytest
 from dragoman import Agent
 from dragoman.model.documents import EventDocument, TaskDocument
 from dragoman.server.hub import RING_EVENTS, Channel, Follower, Hub
-from dragoman.server.live import SNAPSHOT_EVENTS
+from dragoman.server.snapshots import SNAPSHOT_EVENTS
 from dragoman.service.service import Call
 from dragoman.stores.base import TaskWrite
 from dragoman.stores.memory import MemoryTaskStore

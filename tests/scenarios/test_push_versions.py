@@ -17,7 +17,7 @@ from tests.scenarios.old_forms import GRAMMAR_PROTO, Saying
 from tests.scenarios.old_wire import V0_1, V0_2, V0_3, Speaker, V0_3Http, V0_3Schema, refused
 from tests.scenarios.webhooks import INNER, SECRET, TOKEN, Hook, Post, hooked
 from tests.serving import Served, serving
-from tests.wire import Json
+from tests.wire import Json, message
 
 SHOWN: Final = {"schemes": ["Bearer"]}
 """What is shown of credentials: all but the secret (Q-17)."""
@@ -154,7 +154,7 @@ async def send(
     if isinstance(wire, Speaker):
         params = wire.write_send(saying)
     else:
-        said = GRAMMAR_PROTO.write_message(saying, messageId=f"m-{text}-{task}", taskId=task)
+        said = GRAMMAR_PROTO.write_message(saying, messageId=message()["messageId"], taskId=task)
         params = {"message": said, "configuration": {"blocking": True}}
     if options:
         params["configuration"] = {**params["configuration"], **options}

@@ -80,6 +80,7 @@ GROUPS: Final = {
     "db": "look after the store of a server",
     "push": "look after the notifications of a server",
     "keys": "look after the keys of an agent and of its callers",
+    "mcp": "speak to programs that speak MCP",
     "transport": "look at the bindings",
 }
 
@@ -95,6 +96,7 @@ COMMANDS: Final = (
     Command("task cancel", "dragoman.cli.task:CANCEL", "cancel a task"),
     Command("task subscribe", "dragoman.cli.task:SUBSCRIBE", "follow a task"),
     Command("task download", "dragoman.cli.download:DOWNLOAD", "save the results of a task"),
+    Command("task tree", "dragoman.cli.task_tree:TREE", "show what others do for a task"),
     Command("task inspect", "dragoman.cli.task_inspect:INSPECT", "show a task as it is stored"),
     Command("task push-config create", "dragoman.cli.task_push:CREATE", "add a webhook"),
     Command("task push-config get", "dragoman.cli.task_push:GET", "show a webhook"),
@@ -120,6 +122,7 @@ COMMANDS: Final = (
     Command("keys create-card-key", "dragoman.cli.keys_sign:CREATE_CARD_KEY", "make a signing key"),
     Command("keys rotate-push-key", "dragoman.cli.keys_push:ROTATE", "change the key of webhooks"),
     Command("keys sign-card", "dragoman.cli.keys_sign:SIGN_CARD", "sign a card that is a file"),
+    Command("mcp serve", "dragoman.cli.mcp:SERVE", "publish an agent's skills as MCP tools"),
     Command("transport list", "dragoman.cli.transports:LIST", "list the bindings to choose from"),
     Command("skill", "dragoman.cli.skill:SKILL", "print or install the skill for other agents"),
     Command("completion", "dragoman.cli.completion:COMPLETION", "print a script for your shell"),

@@ -8,6 +8,7 @@ from typing import Final
 
 import msgspec
 
+from dragoman import telemetry
 from dragoman.model.timestamps import format_timestamp
 
 __all__ = ("FORMATS", "LEVELS", "set_up_logging", "tell_replica")
@@ -27,6 +28,8 @@ class _Text(_Formatter):
         when = format_timestamp(int(record.created * 1000))
         who = f"[{self.replica}] " if self.replica else ""
         line = f"{when} {record.levelname.lower():7} {who}{record.name}: {record.getMessage()}"
+        if telemetry.active is not None and (trace_id := telemetry.active.ids()[0]):
+            line += f" [trace {trace_id}]"
         if record.exc_info:
             line += "\n" + self.formatException(record.exc_info)
         return line
@@ -42,6 +45,8 @@ class _Json(_Formatter):
         }
         if self.replica:
             entry["replica"] = self.replica
+        if telemetry.active is not None and (ids := telemetry.active.ids())[0]:
+            entry["trace_id"], entry["span_id"] = ids
         if record.exc_info:
             entry["exception"] = self.formatException(record.exc_info)
         return msgspec.json.encode(entry).decode()

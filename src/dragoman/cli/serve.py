@@ -24,6 +24,7 @@ from dragoman.cli.ports import address_of, listen, listen_beside
 from dragoman.cli.values import split_list
 from dragoman.errors import UsageError
 from dragoman.server.config import Settings, load_settings, read_config_file
+from dragoman.server.push_setup import check_push
 from dragoman.stores.urls import is_postgres, without_password
 
 if TYPE_CHECKING:
@@ -244,6 +245,7 @@ def _serve_until_stopped(given: dict[str, object], load: Callable[[], Served], w
     _check_choice("log_level", own["log_level"], LEVELS)
     _check_choice("log_format", own["log_format"], FORMATS)
     settings = load_settings(given, os.environ, file, known_elsewhere=frozenset(_OWN))
+    check_push(settings)
     _tls(own)
     workers = _worker_count(own, settings)
     if own["grpc_port"] is not None:

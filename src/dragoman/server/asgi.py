@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Final, Protocol
 from dragoman.auth.api_key import ApiKeys
 from dragoman.auth.combining import Combination
 from dragoman.clock import Clock, SystemClock
+from dragoman.dialects.profiles import RXJS
 from dragoman.errors import MethodNotAllowedError, UsageError
+from dragoman.model.cards import AgentCard
 from dragoman.server.access import Access
 from dragoman.server.addresses import Addressing
 from dragoman.server.card import CardDesk, Describes, capabilities_of
@@ -152,7 +154,7 @@ class App:
         )
         signing = signing_of(settings)
         check_push(settings)
-        push_keys = PushKeys(settings, clock)
+        push_keys = PushKeys(settings, clock, is_passing=store is not None)
         self._cards = CardDesk(
             agent, clock.now_ms(), authentication, signing, has_push=settings.push
         )
@@ -197,6 +199,7 @@ class App:
             addressing=Addressing(settings.public_url, settings.trusted_proxies),
             turnstile=turnstile,
             access=access,
+            has_rxjs=RXJS in settings.profiles,
         )
         self._calls = HttpCalls(
             dispatcher,
@@ -204,6 +207,7 @@ class App:
             self.runtime.nursery,
             stall_seconds=settings.stall_seconds,
             force_json=settings.force_json,
+            has_rxjs=RXJS in settings.profiles,
         )
         self._card = HttpCard(self._cards, dispatcher, door, settings)
         self._keys = PublishedKeys(signing, push_keys)
@@ -225,6 +229,11 @@ class App:
             enter=door.enter,
             is_ready=lambda: self.runtime.is_ready,
         )
+
+    @property
+    def card(self) -> AgentCard:
+        """The card, for callers in this process: without addresses of its own."""
+        return self._cards.card("")
 
     def offer_grpc(self, port: int = 0) -> None:
         """List gRPC on the card: on this port, or on the one that HTTP has.

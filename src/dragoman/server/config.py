@@ -41,6 +41,7 @@ _LISTS: Final = frozenset(
     {
         "card_key",
         "cors_origins",
+        "profiles",
         "push_allow_hosts",
         "push_events",
         "push_ports",
@@ -68,12 +69,19 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         sweep_seconds: how often such a server looks after what news it may have missed.
         public_url: the address callers use, written into the card; else worked out per request.
         allow_anonymous: serve callers from other machines although nobody authenticates them.
+        secrets_key: the file of the key under which answers that are secrets are kept until their
+            task ends; made if it is not there. By default it is beside the SQLite file, and named
+            like it, with ``.key`` at the end; on PostgreSQL name one that all replicas have.
         api_keys: a file of keys that ``dragoman keys`` keeps; callers must show one of them, or
             what the agent itself asks for.
         trusted_proxies: peers whose ``Forwarded`` and ``X-Forwarded-*`` headers are believed.
         strict_versions: read each version by the letter: a request without A2A-Version means 0.3,
             and members that clients leave out or spell in their own way are refused.
+        profiles: what somebody has added to a version and is spoken here beside it. There is
+            ``rxjs``, at ``/api/a2a`` and on the routes of 0.3.
         force_json: answer HTTP+JSON as ``application/json`` whatever was asked, for peers of 1.0.0.
+        trace_metadata: tell the ids of trace and span in the metadata of every event of a task
+            that is traced; the profile ``rxjs`` does so always.
         max_body_bytes: larger bodies are refused with 413; 16 MiB holds a 12 MiB file in base64.
         max_depth: how deep JSON may be nested; the decoder itself gives up near 1000.
         max_parts: parts in one message.
@@ -158,10 +166,13 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     sweep_seconds: Annotated[float, Meta(gt=0)] = 5.0
     public_url: str | None = None
     allow_anonymous: bool = False
+    secrets_key: str | None = None
     api_keys: str | None = None
     trusted_proxies: tuple[str, ...] = ("127.0.0.1", "::1")
     strict_versions: bool = False
+    profiles: tuple[Literal["rxjs"], ...] = ()
     force_json: bool = False
+    trace_metadata: bool = False
     max_body_bytes: Positive = 16 * 1024 * 1024
     max_depth: Annotated[int, Meta(ge=1, le=500)] = 200
     max_parts: Positive = 1000

@@ -12,10 +12,12 @@ from contextlib import suppress
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from dragoman.engine.commands import Deliver, GoOn, Withdraw
 from dragoman.engine.effects import Enqueue
 from dragoman.errors import (
+    InvalidParamsError,
     SentBeforeError,
     StoreError,
     StoreUnavailableError,
@@ -31,6 +33,7 @@ from dragoman.server.turn import ASK, question_name
 from dragoman.stores.base import (
     CANCEL_ITEM,
     InboxItem,
+    Secret,
     SendRecord,
     SharedTaskStore,
     StoredTask,
@@ -72,8 +75,16 @@ class Deliveries:
         self._cancel = cancel
 
     def deliver(self, live: LiveTask, errand: Errand, send: SendRecord | None) -> Delivery:
-        """Hand a further message to a task. It is acknowledged once ``stored`` has been awaited."""
-        if self._is_to_wait(live, errand):
+        """Hand a further message to a task. It is acknowledged once ``stored`` has been awaited.
+
+        Raises:
+            InvalidParamsError: it is a secret, and nobody waits for one any more.
+        """
+        _end_stale_question(live)
+        if errand.sealed and not live.is_questioned:
+            raise InvalidParamsError.of("message", "comes too late: nobody waits for it any more")
+        answer = _answer(live, errand)
+        if answer is None:
             item = QueuedErrand(errand)
             live.inbox.append(item)
             # R-3.2.2-1: a pause of the turn before its own ends the wait as well.
@@ -85,7 +96,7 @@ class Deliveries:
         if send is not None:
             live.answers_send(send)
         settled = live.settled()
-        self._go_on(live, errand)
+        self._go_on(live, answer)
         return Delivery(settled, live.durable())
 
     async def take_in(self, live: LiveTask) -> bool:
@@ -117,11 +128,13 @@ class Deliveries:
                 self._cancel(live)
             return
         errand = decode_errand(item.body)
-        if self._is_to_wait(live, errand):
+        _end_stale_question(live)
+        answer = _answer(live, errand)
+        if answer is None:
             live.inbox.append(_queued(item.n, errand))
         else:
             live.take_up(item.n)
-            self._go_on(live, errand)
+            self._go_on(live, answer)
 
     def take_again(self, live: LiveTask, stored: StoredTask) -> None:
         """Hand to a task what was in its inbox when a write was lost that had taken it up."""
@@ -130,20 +143,6 @@ class Deliveries:
         for item in stored.inbox:
             if item.n not in known and not live.standing.has_ended:
                 self.take(live, item)
-
-    def _is_to_wait(self, live: LiveTask, errand: Errand) -> bool:
-        """Let the task decide about a message: it has to wait, or it is the answer."""
-        is_auth = live.standing.state is TaskState.AUTH_REQUIRED
-        question = question_name(is_auth=is_auth)
-        if live.pause is not None and live.pause.cancelled() and live.is_questioned:
-            # The author's code has just stopped waiting: this is no answer any more.
-            live.note(ASK, question, encode(Answer()))
-            live.execute(GoOn())
-        effects = live.execute(Deliver(errand.message))
-        if isinstance(effects[0], Enqueue):
-            return True
-        live.note(ASK, question, encode(Answer(errand=errand)))
-        return False
 
     def _go_on(self, live: LiveTask, errand: Errand) -> None:
         if live.pause is not None and not live.pause.done():
@@ -191,6 +190,33 @@ def queue_of(stored: StoredTask) -> tuple[list[QueuedErrand], list[InboxItem]]:
         else:
             queue.append(_queued(item.n, errand))
     return queue, [*answers, *cancels]
+
+
+def _end_stale_question(live: LiveTask) -> None:
+    """Let a task go on whose author's code has just stopped waiting: what comes is no answer."""
+    if live.pause is not None and live.pause.cancelled() and live.is_questioned:
+        live.note(ASK, _question(live), encode(Answer()))
+        live.execute(GoOn())
+
+
+def _answer(live: LiveTask, errand: Errand) -> Errand | None:
+    """Let the task decide about a message: it is the answer, as noted, or has to wait (None).
+
+    A secret that has to wait is shown to nobody: only who has asked for it may see it.
+    """
+    question = _question(live)
+    effects = live.execute(Deliver(errand.message))
+    if isinstance(effects[0], Enqueue):
+        return None
+    if errand.sealed:
+        live.keep(Secret(live.next_result, errand.sealed))
+        errand = replace(errand, secret=live.next_result, sealed=b"")
+    live.note(ASK, question, encode(Answer(errand=errand)))
+    return errand
+
+
+def _question(live: LiveTask) -> str:
+    return question_name(is_auth=live.standing.state is TaskState.AUTH_REQUIRED)
 
 
 def _queued(n: int, errand: Errand) -> QueuedErrand:

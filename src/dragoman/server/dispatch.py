@@ -12,13 +12,15 @@ from typing import Final, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
+from dragoman import telemetry
 from dragoman.bindings import rest
 from dragoman.bindings.grpc.base import GrpcDialect
 from dragoman.bindings.rest import Match
 from dragoman.dialects.base import Dialect, Reading, Result, RpcDialect
 from dragoman.dialects.negotiation import check_version
+from dragoman.dialects.rxjs.codec import Rxjs
 from dragoman.dialects.v0_3_proto.codec import V0_3_PROTO_DIALECT, V0_3Proto
-from dragoman.errors import A2AError, InternalError, StoreError, UnavailableError
+from dragoman.errors import A2AError, InternalError, StoreError, UnavailableError, spelling_of
 from dragoman.model.operations import STREAMING, Operation, Request
 from dragoman.server import audit, languages
 from dragoman.server.access import Access
@@ -70,7 +72,9 @@ class Dispatcher:
         addressing: Addressing = _UNADDRESSED,
         turnstile: Turnstile | None = None,
         access: Access | None = None,
+        has_rxjs: bool = False,
     ) -> None:
+        self._has_rxjs = has_rxjs
         self._access = access or Access()
         self._runtime = runtime
         self._gate = gate
@@ -82,21 +86,31 @@ class Dispatcher:
         """Return the dialect in which to refuse a request for this method."""
         if exchange.voice is not None:
             return exchange.voice
+        if exchange.is_rxjs and (voice := languages.rxjs_voice(method)) is not None:
+            return voice
         version = exchange.parameter(*_VERSION)
         return languages.voice_of(method, version, is_strict=self._is_strict)
 
     async def serve_method(self, exchange: Exchange, method: str, params: bytes) -> Answer:
         """Perform a JSON-RPC method."""
         version = exchange.parameter(*_VERSION)
-        dialect, operation, is_shared = languages.find_method(
-            method, version, is_strict=self._is_strict
+        dialect, operation, is_shared = (
+            languages.rxjs_method(
+                method, version, is_stream=exchange.takes_stream, is_strict=self._is_strict
+            )
+            if exchange.is_rxjs
+            else languages.find_method(method, version, is_strict=self._is_strict)
         )
         if operation is Operation.GET_TASK and self._wants_stream(exchange, params):
             operation = Operation.SUBSCRIBE_TO_TASK
         if is_shared:
             named = languages.task_named(operation, params)
             origin = await self._origin(operation, named, exchange.principal)
-            dialect = languages.dialect_of_origin(origin, is_strict=self._is_strict)
+            dialect = (
+                languages.rxjs_of_origin(origin)
+                if exchange.is_rxjs
+                else languages.dialect_of_origin(origin, is_strict=self._is_strict)
+            )
         exchange.voice = dialect
         extensions = self._activate(dialect, operation, exchange)
         reading = dialect.decode_request(operation, params)
@@ -118,7 +132,7 @@ class Dispatcher:
         """Perform an HTTP+JSON route of 0.3, in the shape of JSON that the client uses."""
         check_version(exchange.parameter(*_VERSION), is_old=True, is_strict=self._is_strict)
         if match.operation in _SENDS:
-            dialect = languages.rest_shape(body)
+            dialect = languages.rest_shape(body, has_rxjs=self._has_rxjs)
         else:
             named = match.fields.get("id" if "taskId" not in match.fields else "taskId", "")
             origin = await self._origin(match.operation, named, exchange.principal)
@@ -184,7 +198,7 @@ class Dispatcher:
         """Tell the way in which the RxJS agent follows a task: by getting it as a stream (D16)."""
         if self._is_strict or b'"taskId"' not in params:
             return False
-        return "text/event-stream" in exchange.headers.get(b"accept", "")
+        return exchange.takes_stream
 
     async def _origin(self, operation: Operation, task_id: str, principal: Principal) -> str:
         """Return the name of the dialect in which a task was begun.
@@ -223,13 +237,41 @@ class Dispatcher:
     ) -> Answer:
         """Perform an operation for a caller the door has let in, and write that down."""
         who, tenant = visitor.principal.owner, reading.request.tenant
+        serve = self._serve if telemetry.active is None else self._serve_traced
         try:
-            answer = await self._serve(operation, reading, extensions, visitor)
+            answer = await serve(operation, reading, extensions, visitor)
         except A2AError as error:
             audit.refused(who, operation.value, tenant, error)
             raise
         audit.accepted(who, operation.value, tenant)
         return answer
+
+    async def _serve_traced(
+        self,
+        operation: Operation,
+        reading: Reading,
+        extensions: tuple[str, ...],
+        visitor: Visitor,
+    ) -> Answer:
+        """Do the same as a span; the stream that is the answer to some is no part of it."""
+        tracing = telemetry.active
+        assert tracing is not None  # noqa: S101 - asked before
+        attributes = {
+            "rpc.system": "a2a",
+            "rpc.method": operation.value,
+            "a2a.dialect": reading.answer.name,
+        }
+        clock = self._runtime.clock
+        began_ms = clock.now_ms()
+        outcome = "ok"
+        try:
+            with tracing.served(f"a2a.{operation.value}", visitor.headers, attributes):
+                return await self._serve(operation, reading, extensions, visitor)
+        except A2AError as error:
+            outcome = spelling_of(error).reason
+            raise
+        finally:
+            tracing.took(clock.now_ms() - began_ms, {**attributes, "a2a.outcome": outcome})
 
     async def _serve(
         self,
@@ -250,6 +292,7 @@ class Dispatcher:
             cursor=None if is_old else _cursor(visitor.headers.get(b"last-event-id")),
             alias=alias,
             ends_at_stops=is_old,
+            outlasts_pauses=isinstance(dialect, Rxjs),
             always_task=not dialect.has_messages,
             # Only the card speaks of addresses, and working them out takes its time.
             base_url=self._addressing.base_of(visitor) if is_card else "",

@@ -29,6 +29,10 @@ class Errand(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
         principal: who sent it. It is stored with the rest, so that a turn which is run again finds
             its caller to be who it was.
         is_answer: it was sent to a task that waited for its client, which another replica holds.
+        trace: the span that it came with, as ``traceparent`` names it; "" if nothing is traced.
+        secret: the number of the secret that holds the content of the message, which itself has a
+            placeholder; 0 if it is no secret.
+        sealed: that content on its way there, encrypted.
     """
 
     message: Message
@@ -37,12 +41,15 @@ class Errand(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     accepted_output_modes: tuple[str, ...] = ()
     principal: Principal = NOBODY
     is_answer: bool = False
+    trace: str = ""
+    secret: int = 0
+    sealed: bytes = b""
 
     @property
     def is_bare(self) -> bool:
         """Tell whether the message is all there is."""
         return self.principal == NOBODY and not (
-            self.metadata or self.extensions or self.accepted_output_modes
+            self.metadata or self.extensions or self.accepted_output_modes or self.trace
         )
 
 

@@ -9,11 +9,14 @@ from dragoman.bindings import jsonrpc, sse
 from dragoman.bindings.jsonrpc import BadEnvelopeError, JsonRpcRequest
 from dragoman.bindings.rest import Match, Router
 from dragoman.dialects.base import Dialect, RestDialect, RpcDialect
+from dragoman.dialects.profiles import RXJS_REST_DIALECT
+from dragoman.dialects.rxjs.codec import Rxjs
 from dragoman.dialects.v0_3_proto.codec import V0_3_PROTO_DIALECT
 from dragoman.dialects.v1_0.codec import V1_0_DIALECT
 from dragoman.errors import (
     A2AError,
     MethodNotAllowedError,
+    PermissionDeniedError,
     RateLimitedError,
     UnauthenticatedError,
     spelling_of,
@@ -27,8 +30,12 @@ from dragoman.server.languages import OLD_ROUTER, ROUTER, unread_voice
 from dragoman.server.media import EVENT_STREAM, JSON, check_is_json, rest_content_type
 from dragoman.server.nursery import Nursery
 from dragoman.server.rate_limit import refusal_headers
+from dragoman.server.rxjs_streams import RxjsRenderer, stream_headers
 
 __all__ = ("OLD_PREFIX", "HttpCalls", "error_headers")
+
+RXJS_PATH: Final = "/api/a2a"
+"""Where the RxJS profile is spoken, if it is."""
 
 OLD_PREFIX: Final = "/v1"
 """What the routes of 0.3 begin with."""
@@ -53,7 +60,9 @@ class HttpCalls:
         *,
         stall_seconds: float,
         force_json: bool,
+        has_rxjs: bool = False,
     ) -> None:
+        self._has_rxjs = has_rxjs
         self._dispatcher = dispatcher
         self._door = door
         self._nursery = nursery
@@ -63,17 +72,22 @@ class HttpCalls:
     async def jsonrpc(self, exchange: Exchange) -> None:
         """Answer a JSON-RPC call of any version."""
         envelope: JsonRpcRequest | None = None
+        exchange.is_rxjs = self._has_rxjs and exchange.path == RXJS_PATH
         try:
             await self._enter(exchange)
             _check_is_post(exchange.method)
             check_is_json(exchange.headers)
-            envelope = jsonrpc.read_request(await exchange.read_body(self._door))
+            envelope = jsonrpc.read_request(
+                await exchange.read_body(self._door), is_lenient=not exchange.is_rxjs
+            )
             answer = await self._dispatcher.serve_method(exchange, envelope.method, envelope.params)
         except DisconnectedError:
             raise
         except BadEnvelopeError as bad:
             voice = self._dispatcher.voice_of(exchange, bad.method)
-            await exchange.reply(200, JSON, jsonrpc.error(bad.id, voice.encode_error(bad.error)))
+            status = 400 if isinstance(voice, Rxjs) else 200
+            body = jsonrpc.error(bad.id, voice.encode_error(bad.error))
+            await exchange.reply(status, JSON, body)
         except Exception as problem:  # noqa: BLE001 - whatever went wrong, the peer gets an answer
             await self._refuse_jsonrpc(exchange, envelope, self._dispatcher.explain(problem))
         else:
@@ -90,6 +104,7 @@ class HttpCalls:
                     render_error=lambda error: jsonrpc.error(
                         envelope.id, voice.encode_error(error)
                     ),
+                    wrap_error=lambda error: jsonrpc.error(envelope.id, error),
                 )
 
     async def rest(self, exchange: Exchange) -> None:
@@ -102,7 +117,8 @@ class HttpCalls:
         """Answer a call of a route of 0.3."""
         path = exchange.path.removeprefix(OLD_PREFIX)
         serve = self._dispatcher.serve_old_route
-        await self._route(exchange, OLD_ROUTER, path, serve, V0_3_PROTO_DIALECT, JSON)
+        voice = RXJS_REST_DIALECT if self._has_rxjs else V0_3_PROTO_DIALECT
+        await self._route(exchange, OLD_ROUTER, path, serve, voice, JSON)
 
     async def _enter(self, exchange: Exchange) -> None:
         """Find out who calls by JSON-RPC; who is refused hears it in the version it states."""
@@ -121,6 +137,8 @@ class HttpCalls:
         request_id, method = (envelope.id, envelope.method) if envelope else (jsonrpc.NULL_ID, "")
         voice = self._dispatcher.voice_of(exchange, method)
         body = jsonrpc.error(request_id, voice.encode_error(error))
+        if isinstance(voice, Rxjs) and isinstance(error, PermissionDeniedError):
+            status = 200
         if status == 200 and _awaits_stream(exchange, voice, method):
             await exchange.reply(200, EVENT_STREAM, sse.frame(body), headers)
         else:
@@ -160,6 +178,7 @@ class HttpCalls:
                     prefix=b"",
                     suffix=b"",
                     render_error=lambda error: voice.encode_http_error(error)[1],
+                    wrap_error=lambda error: b'{"error":%b}' % error,
                 )
 
     async def _stream(
@@ -170,21 +189,32 @@ class HttpCalls:
         prefix: bytes,
         suffix: bytes,
         render_error: Callable[[A2AError], bytes],
+        wrap_error: Callable[[bytes], bytes],
     ) -> None:
+        """Answer with a stream.
+
+        Args:
+            render_error: writes what has ended the stream.
+            wrap_error: puts an error that is written already into the envelope of the stream.
+        """
         if answer.events is None:
             return
+        dialect, headers = answer.dialect, answer.headers
         renderer = _SseRenderer(
-            answer.dialect,
+            dialect,
             prefix,
             suffix,
             lambda problem: render_error(self._dispatcher.explain(problem)),
         )
+        if isinstance(dialect, Rxjs):
+            renderer = RxjsRenderer(renderer, dialect, wrap_error)
+            headers += stream_headers(is_http1=exchange.is_http1)
         await exchange.stream(
             answer.events,
             renderer,
             nursery=self._nursery,
             stall_seconds=self._stall_seconds,
-            extra=answer.headers,
+            extra=headers,
         )
 
 
@@ -231,6 +261,7 @@ def _awaits_stream(exchange: Exchange, voice: RpcDialect, method: str) -> bool:
     """
     return (
         voice.has_final
+        and not isinstance(voice, Rxjs)
         and voice.operation(method) in STREAMING
         and EVENT_STREAM.decode() in exchange.headers.get(b"accept", "")
     )

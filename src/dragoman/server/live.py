@@ -13,6 +13,9 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final
 
+from msgspec.structs import replace
+
+from dragoman import telemetry
 from dragoman.clock import Clock
 from dragoman.engine.commands import Command
 from dragoman.engine.effects import Append, Effect, Record
@@ -25,15 +28,18 @@ from dragoman.errors import (
     UnavailableError,
     UnreadError,
 )
+from dragoman.model.base import JsonObject
 from dragoman.model.documents import TaskDocument, encode_entry
 from dragoman.model.events import TaskEvent, TaskStatusUpdateEvent
 from dragoman.model.messages import Message
 from dragoman.model.tasks import TaskState
+from dragoman.server.draft import Draft
 from dragoman.server.ending import Ending
 from dragoman.server.errands import Errand, QueuedErrand
 from dragoman.server.hub import Channel
 from dragoman.server.seen import Seen
 from dragoman.server.slots import Seat
+from dragoman.server.snapshots import SNAPSHOT_EVENTS, is_snapshot_due
 from dragoman.server.waiters import Waiters
 from dragoman.server.watcher import TaskLostError, Watcher
 from dragoman.service.worker import Suspended
@@ -42,6 +48,7 @@ from dragoman.stores.base import (
     JournalEntry,
     NewTask,
     Scope,
+    Secret,
     SendRecord,
     TaskStore,
     TaskWrite,
@@ -52,11 +59,6 @@ __all__ = ("LiveTask",)
 
 BREATH_EVENTS: Final = 64
 """Events a turn publishes at a stretch before others get to run: about a millisecond."""
-
-SNAPSHOT_EVENTS: Final = 1000
-"""A snapshot is written after this many events, later whenever the log has grown by half: then the
-snapshots of a task of n events cost no more than a multiple of n."""
-
 
 _NOT_STORED: Final = -(1 << 62)
 """Where the stored value of a counter would be, had its write not been refused."""
@@ -77,6 +79,7 @@ class LiveTask:
             is put aside.
         epilogue: what to do when the task leaves memory.
         seen: which numbers of its inbox are known; None unless the store is shared.
+        marks: metadata that its events get beside their own; None for none.
     """
 
     # Beyond 30 attributes an object without slots needs a full dictionary of its own.
@@ -84,21 +87,17 @@ class LiveTask:
         "_announce",
         "_clock",
         "_document",
+        "_draft",
         "_ending",
-        "_entries",
-        "_events",
         "_extras",
         "_flying_mark",
         "_fold",
         "_in_flight",
-        "_inbox_taken",
         "_is_flush_due",
         "_is_status_due",
-        "_journal",
         "_journal_n",
         "_loop",
         "_paused_at",
-        "_send",
         "_snapshot_seq",
         "_status_at_ms",
         "_store",
@@ -118,6 +117,7 @@ class LiveTask:
         "inbox",
         "is_stopping",
         "lost",
+        "marks",
         "pause",
         "paused_ms",
         "record",
@@ -168,22 +168,19 @@ class LiveTask:
         self.failure: UnavailableError | None = None
         self.lost: UnavailableError | Suspended | None = None
         self.epilogue: list[Callable[[], None]] = []
+        self.marks: JsonObject | None = None
         self._watcher = watcher
         self._store = store
         self._clock = clock
         # Asking which loop runs costs a system call.
         self._loop = loop or asyncio.get_running_loop()
         self._fold = fold
-        self._send = send
+        self._draft = Draft(send)
         self._stored_seq = standing.seq
         self._stored_mark = standing.seq
         self._stored_state = standing.state
         self._snapshot_seq = standing.seq
         self._status_at_ms = 0
-        # What waits for the next write, and how many events are among it.
-        self._entries: list[bytes] = []
-        self._events = 0
-        self._journal: list[JournalEntry] = []
         self._journal_n = journal_n
         # Results and plans that were enqueued. With the number of the last event they tell how much
         # has been enqueued altogether (a mark), and so whether all of it is durable.
@@ -191,7 +188,6 @@ class LiveTask:
         self._flying_mark = 0
         self._wake_at_ms = self._stored_wake_at_ms = wake_at_ms
         self._stored_attempts = attempts
-        self._inbox_taken: tuple[int, ...] = ()
         self._paused_at = 0
         self._in_flight: TaskWrite | None = None
         self._is_flush_due = False
@@ -222,7 +218,7 @@ class LiveTask:
         """
         if self._in_flight is None and self._stored_seq == 0:
             return True
-        return self._events % BREATH_EVENTS == BREATH_EVENTS - 1
+        return self._draft.events % BREATH_EVENTS == BREATH_EVENTS - 1
 
     @property
     def is_stored(self) -> bool:
@@ -242,6 +238,13 @@ class LiveTask:
         """Tell whether the task waits for its client, as enqueued."""
         state = self.standing.state
         return state is not None and state.is_interrupted
+
+    @property
+    def question(self) -> Message | None:
+        """What the task waits to be told, as enqueued; None if it does not wait for input."""
+        if self.standing.state is not TaskState.INPUT_REQUIRED:
+            return None
+        return self._fold.status_message
 
     @property
     def is_watched(self) -> bool:
@@ -275,10 +278,10 @@ class LiveTask:
                 self._append(effect.event, now_ms)
             elif type(effect) is Record:
                 self._fold.record(effect.message)
-                self._entries.append(encode_entry(effect.message))
+                self._draft.entries.append(encode_entry(effect.message))
             else:
                 others += (effect,)
-        if self._events and not self._is_flush_due and self._in_flight is None:
+        if self._draft.events and not self._is_flush_due and self._in_flight is None:
             self._is_flush_due = True
             self._loop.call_soon(self._flush)
         return others
@@ -301,13 +304,22 @@ class LiveTask:
         self.attempts = -1 if wake_at_ms else 0
         self._journal_n += 1
         self._extras += 1
-        self._journal.append(
+        self._draft.journal.append(
             JournalEntry(
                 n=self._journal_n, kind=kind, name=name, result=result, seq=self.standing.seq
             )
         )
         self._wake_at_ms = wake_at_ms
         self._flush_soon()
+
+    def keep(self, secret: Secret) -> None:
+        """Keep a secret; it goes with the result that is noted in the same pass."""
+        self._draft.secrets.append(secret)
+
+    async def secret(self, n: int) -> bytes | None:
+        """Return a secret that was kept, once it is durable; None if it is not there."""
+        await self.durable()
+        return await self._store.read_secret(self.task_id, n)
 
     def note_awake(self) -> None:
         """Note that what the task waited for has come to pass; it need not be woken any more."""
@@ -325,11 +337,11 @@ class LiveTask:
 
     def take_up(self, n: int) -> None:
         """Note that item ``n`` leaves the inbox with the next write."""
-        self._inbox_taken += (n,)
+        self._draft.inbox_taken += (n,)
 
     def answers_send(self, record: SendRecord) -> None:
         """Let the next write remember which send it answers."""
-        self._send = record
+        self._draft.send = record
 
     def history(self) -> tuple[Message, ...]:
         """Return the messages of the task so far."""
@@ -405,20 +417,17 @@ class LiveTask:
         self._wake_at_ms = self._stored_wake_at_ms = wake_at_ms
         self.attempts = self._stored_attempts = attempts
         self._stored_state = standing.state
-        self._entries.clear()
-        self._events = 0
-        self._journal.clear()
+        self._draft = Draft()
         self._document = None
-        self._send = None
-        self._inbox_taken = ()
         self._paused_at = 0
         self._is_status_due = False
         self._waiters.forget_numbers()
 
     def _append(self, event: TaskEvent, now_ms: int) -> None:
+        if self.marks is not None:
+            event = replace(event, metadata={**(event.metadata or {}), **self.marks})
         self._fold.apply(event)
-        self._entries.append(encode_entry(event))
-        self._events += 1
+        self._draft.add_event(encode_entry(event))
         if type(event) is TaskStatusUpdateEvent:
             self._status_at_ms = now_ms
             self._is_status_due = True
@@ -446,11 +455,7 @@ class LiveTask:
         self._fold.rewind(ending.fold)
         self.inbox = deque(ending.inbox)
         # Nothing of the log comes after an end.
-        self._entries = list(write.entries[: len(write.entries) - ending.added])
-        self._events = write.events - 1
-        self._journal[:0] = write.journal
-        self._inbox_taken += tuple(n for n in write.inbox_taken if n != WHOLE_INBOX)
-        self._send = write.send
+        self._draft.put_back(write, but_for=ending.added)
         self._status_at_ms = ending.status_at_ms
         self._is_status_due = ending.is_status_due
         self._snapshot_seq = ending.snapshot_seq
@@ -464,7 +469,7 @@ class LiveTask:
         """Put what nobody will take up any more into the history."""
         for item in self.inbox:
             self._fold.record(item.errand.message)
-            self._entries.append(encode_entry(item.errand.message))
+            self._draft.entries.append(encode_entry(item.errand.message))
             self.join_settled(item.waiters)
         self.inbox.clear()
         # Some may still be on their way to the store, and have no number yet.
@@ -491,33 +496,29 @@ class LiveTask:
                 # All of it is known, or the store refuses this. Words to cancel may be among it.
                 self.take_up(WHOLE_INBOX)
         wake_at_ms = self._wake_at_ms
-        write = TaskWrite(
+        draft, self._draft = self._draft, Draft()
+        self._in_flight = write = TaskWrite(
             task_id=standing.task_id,
             epoch=self.epoch,
             expected_seq=self._stored_seq,
             created=self.record if self._stored_seq == 0 else None,
-            entries=tuple(self._entries),
-            events=self._events,
+            entries=tuple(draft.entries),
+            events=draft.events,
             state=standing.state if self._is_status_due else None,
             status_at_ms=self._status_at_ms,
-            snapshot=self._snapshot() if self._events else None,
-            inbox_taken=self._inbox_taken,
+            snapshot=self._snapshot() if draft.events else None,
+            inbox_taken=draft.inbox_taken,
             inbox_seen=self.seen.mark if self.seen is not None and standing.has_ended else None,
-            journal=tuple(self._journal),
+            journal=tuple(draft.journal),
             wake_at_ms=wake_at_ms if wake_at_ms != self._stored_wake_at_ms else None,
             attempts=self.attempts if self.attempts != self._stored_attempts else None,
-            send=self._send,
+            send=draft.send,
+            secrets=tuple(draft.secrets),
             at_ms=self._clock.now_ms(),
         )
-        self._in_flight = write
-        self._entries = []
-        self._events = 0
-        self._journal.clear()
         self._stored_wake_at_ms = wake_at_ms
         self._stored_attempts = self.attempts
         self._is_status_due = False
-        self._inbox_taken = ()
-        self._send = None
         self._store.append(write, self._committed)
 
     def _ends_long(self) -> bool:
@@ -525,38 +526,29 @@ class LiveTask:
         return (
             self.standing.has_ended
             and self._stored_seq > SNAPSHOT_EVENTS
-            and self._events > 1
-            and not self._entries[-2].startswith(b'{"message"')
+            and self._draft.events > 1
+            and not self._draft.entries[-2].startswith(b'{"message"')
         )
 
     def _flush_all_but_the_end(self) -> None:
         """Write the last chunks of a long task; the end follows with its snapshot."""
-        write = TaskWrite(
+        entries, events = self._draft.take_out()
+        self._in_flight = write = TaskWrite(
             task_id=self.standing.task_id,
             epoch=self.epoch,
             expected_seq=self._stored_seq,
-            entries=tuple(self._entries[:-1]),
-            events=self._events - 1,
+            entries=entries,
+            events=events,
             at_ms=self._clock.now_ms(),
         )
-        self._flying_mark = self._stored_mark + write.events
-        self._in_flight = write
-        self._entries = self._entries[-1:]
-        self._events = 1
+        self._flying_mark = self._stored_mark + events
         self._store.append(write, self._committed)
 
     def _snapshot(self) -> TaskDocument | None:
-        """Return a snapshot if one is due: at an end, at a pause, and now and then in between."""
-        standing = self.standing
-        state = standing.state
-        since = standing.seq - self._snapshot_seq
-        if state is None or not (
-            state.is_terminal
-            or state.is_interrupted
-            or since >= max(SNAPSHOT_EVENTS, self._snapshot_seq // 2)
-        ):
+        """Return a snapshot if one is due."""
+        if not is_snapshot_due(self.standing, self._snapshot_seq):
             return None
-        self._snapshot_seq = standing.seq
+        self._snapshot_seq = self.standing.seq
         if not self.inbox:
             return self.document()
         return self._fold.document()
@@ -574,6 +566,8 @@ class LiveTask:
         self._stored_mark = self._flying_mark
         if write.state is not None:
             self._stored_state = write.state
+            if telemetry.active is not None:
+                telemetry.active.task_moved(write.state.value)
         ended_at = self._stored_seq if self.is_over else 0
         paused_at = self._paused_at if self._paused_at <= self._stored_seq else 0
         self.channel.publish(self._stored_seq, events, paused_at=paused_at, ended_at=ended_at)

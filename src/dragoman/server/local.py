@@ -168,6 +168,7 @@ class LocalService:
     ) -> EventStream:
         """Deliver a message and follow what comes of it."""
         history_length = (request.configuration or _NO_CONFIGURATION).history_length
+        until_pause = not call.outlasts_pauses
         try:
             sent = await self._send(Operation.SEND_STREAMING_MESSAGE, request, call)
             if isinstance(sent, Message):
@@ -175,12 +176,15 @@ class LocalService:
             if isinstance(sent, Posted):
                 stored = await self._load(sent.stored.scope, sent.stored.id)
                 return await self._follow_stored(
-                    stored, until_pause=True, history_length=history_length, start=sent.after + 1
+                    stored,
+                    until_pause=until_pause,
+                    history_length=history_length,
+                    start=sent.after + 1,
                 )
             if isinstance(sent, StoredTask):
                 return await self._follow_stored(
                     sent,
-                    until_pause=True,
+                    until_pause=until_pause,
                     cursor=call.cursor,
                     history_length=history_length,
                     # What is in its inbox may be this message: then the stop before is not its own.
@@ -189,7 +193,7 @@ class LocalService:
             sent.settled.cancel()
             return await self._follow(
                 sent.live,
-                until_pause=True,
+                until_pause=until_pause,
                 # A cursor counts only for a message that was sent before: this is a reconnect then.
                 cursor=call.cursor if sent.is_known else None,
                 history_length=history_length,
@@ -260,15 +264,14 @@ class LocalService:
     async def subscribe_to_task(self, request: SubscribeToTaskRequest, call: Call) -> EventStream:
         """Follow a task that has not ended, or one that the caller has a cursor for."""
         task = await self._authorized(Operation.SUBSCRIBE_TO_TASK, request.id, call)
+        until_pause = call.ends_at_stops and not call.outlasts_pauses
         if isinstance(task, StoredTask):
             has_cursor = call.cursor is not None and 1 <= call.cursor <= task.seq
             if task.state.is_terminal and not has_cursor and not call.ends_at_stops:
                 # R-3.1.6-3.
                 raise TaskEndedError(task.id, task.state.value, "; use GetTask to read it")
-            return await self._follow_stored(
-                task, until_pause=call.ends_at_stops, cursor=call.cursor
-            )
-        return await self._follow(task, until_pause=call.ends_at_stops, cursor=call.cursor)
+            return await self._follow_stored(task, until_pause=until_pause, cursor=call.cursor)
+        return await self._follow(task, until_pause=until_pause, cursor=call.cursor)
 
     async def create_task_push_notification_config(
         self, request: TaskPushNotificationConfig, call: Call

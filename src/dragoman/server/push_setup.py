@@ -111,8 +111,10 @@ def _lacks_keys(settings: Settings) -> bool:
 class PushKeys:
     """The keys that sign notifications, read or made when they are first needed."""
 
-    def __init__(self, settings: Settings, clock: Clock) -> None:
+    def __init__(self, settings: Settings, clock: Clock, *, is_passing: bool = False) -> None:
+        """Prepare; keys for a passing store, which the settings do not name, are in memory."""
         self._settings = settings
+        self._is_passing = is_passing
         self._clock = clock
         self._keys: SigningKeys | None = None
         self.is_used: Final = (
@@ -129,5 +131,7 @@ class PushKeys:
         if self._keys is None and self.is_used:
             from dragoman.push.signing_keys import SigningKeys  # noqa: PLC0415 - see above
 
-            self._keys = SigningKeys(keys_file_of(self._settings), clock=self._clock)
+            is_kept = bool(self._settings.push_keys) or not self._is_passing
+            file = keys_file_of(self._settings) if is_kept else None
+            self._keys = SigningKeys(file, clock=self._clock)
         return self._keys

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dragoman.engine.fold import TaskFold
 from dragoman.engine.machine import Standing
 from dragoman.model.documents import TaskDocument
+from dragoman.model.messages import Message
+from dragoman.model.tasks import TaskState
 from dragoman.server.errands import decode_errand
 from dragoman.stores.base import CANCEL_ITEM, StoredTask
 
-__all__ = ("document_of", "fold_of", "standing_of")
+__all__ = ("document_of", "fold_of", "question_of", "standing_of")
 
 
 def fold_of(stored: StoredTask) -> TaskFold:
@@ -19,6 +21,13 @@ def fold_of(stored: StoredTask) -> TaskFold:
         fold = TaskFold.of(stored.snapshot.task())
     fold.replay(stored.tail)
     return fold
+
+
+def question_of(stored: StoredTask) -> Message | None:
+    """Return what the task waits to be told; None if it does not wait for input."""
+    if stored.state is not TaskState.INPUT_REQUIRED:
+        return None
+    return fold_of(stored).status_message
 
 
 def document_of(stored: StoredTask) -> TaskDocument:

@@ -39,6 +39,7 @@ from dragoman.server.recovery import fold_of, standing_of
 from dragoman.server.seen import Seen
 from dragoman.server.slots import Seat, Slots
 from dragoman.server.turns import STORE_POLL_SECONDS, Turns
+from dragoman.server.vault import Vault
 from dragoman.server.watcher import TaskLostError
 from dragoman.service.principal import ANONYMOUS
 from dragoman.service.worker import Failed, Plan, Suspended, Worker
@@ -86,6 +87,8 @@ class Runner:
         hub: Hub,
         limits: Limits,
         elsewhere: Elsewhere | None = None,
+        marks_traces: bool = False,
+        vault: Vault | None = None,
     ) -> None:
         self._elsewhere = elsewhere
         self._worker = worker
@@ -94,7 +97,15 @@ class Runner:
         self._hub = hub
         self._limits = limits
         self._slots = Slots(limits.running_turns, limits.waiting_turns, limits.turns_per_owner)
-        self._turns = Turns(worker, store, self._slots, clock, turn_seconds=limits.turn_seconds)
+        self._turns = Turns(
+            worker,
+            store,
+            self._slots,
+            clock,
+            turn_seconds=limits.turn_seconds,
+            marks_traces=marks_traces,
+            vault=vault,
+        )
         self._nursery = Nursery()
         self._deliveries = Deliveries(
             store, self._nursery, run_again=self.run_again, cancel=self._cancel_soon

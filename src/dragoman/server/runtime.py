@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import weakref
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Final
 
+from dragoman import telemetry
 from dragoman.bus.base import Bus
 from dragoman.bus.local import LocalBus, LocalExchange
 from dragoman.bus.urls import open_bus
 from dragoman.clock import Clock, SystemClock
+from dragoman.dialects.profiles import RXJS
 from dragoman.errors import StoreError
 from dragoman.push.tally import Tally
 from dragoman.server.access import Access
@@ -26,9 +30,10 @@ from dragoman.server.retention import Ages, Retention
 from dragoman.server.runner import Limits, Runner
 from dragoman.server.sending import Sender
 from dragoman.server.sends import Sends
+from dragoman.server.vault import Vault
 from dragoman.service.worker import Worker
 from dragoman.stores.base import SharedTaskStore, TaskStore
-from dragoman.stores.urls import open_store
+from dragoman.stores.urls import is_postgres, key_file, open_store
 from dragoman.stores.webhooks import PendingOverview
 
 __all__ = ("Runtime",)
@@ -39,6 +44,10 @@ _HOUSEKEEPING_SECONDS: Final = 60.0
 
 _ROUND_SECONDS: Final = 1.0
 """How often tasks are looked for that are to be woken or put aside."""
+
+_NO_COMMON_KEY: Final = (
+    "replicas keep secret answers under a key that all of them have: name its file by secrets_key"
+)
 
 
 class Runtime:
@@ -123,12 +132,14 @@ class Runtime:
         async with self._starting:
             if self._parts is not None:
                 return
+            self._measure()
             settings = self._settings
             store = self._given_store or open_store(settings.store)
             bus = self._given_bus or open_bus(settings.bus, store=settings.store)
             await store.open()
             self._cluster = cluster = await self._join(store, bus)
             elsewhere = None if cluster is None else cluster.elsewhere
+            vault = _vault_of(settings)
             runner = Runner(
                 worker=self._worker,
                 store=store,
@@ -142,6 +153,8 @@ class Runtime:
                     turn_seconds=settings.turn_timeout_seconds,
                 ),
                 elsewhere=elsewhere,
+                marks_traces=settings.trace_metadata or RXJS in settings.profiles,
+                vault=vault,
             )
             sends = Sends(store, self.clock, settings.idempotency_seconds)
             sender = Sender(
@@ -151,6 +164,7 @@ class Runtime:
                 sends=sends,
                 clock=self.clock,
                 elsewhere=elsewhere,
+                vault=vault,
             )
             if settings.push:
                 self._pushing = Pushing(
@@ -242,6 +256,19 @@ class Runtime:
         await cluster.join()
         return cluster
 
+    def _measure(self) -> None:
+        """Let those who measure read the gauges of this runtime, as long as it lives."""
+        tracing = telemetry.look()
+        if tracing is None:
+            return
+        this = weakref.ref(self)
+
+        def read(value: Callable[[Runtime], int]) -> Callable[[], int | None]:
+            return lambda: None if (runtime := this()) is None else value(runtime)
+
+        tracing.observe("a2a.streams", "Open streams.", read(lambda one: len(one.hub)))
+        tracing.observe("a2a.tasks.live", "Tasks in memory.", read(lambda one: one.live_tasks))
+
     async def _beat(self) -> None:
         """One timer for all streams: each idle one sends a comment."""
         while True:
@@ -267,3 +294,11 @@ class Runtime:
                 await retention.enforce()
             except Exception:
                 _logger.exception("housekeeping failed")
+
+
+def _vault_of(settings: Settings) -> Vault:
+    if settings.secrets_key is not None:
+        return Vault(Path(settings.secrets_key))
+    if is_postgres(settings.store):
+        return Vault(why_none=_NO_COMMON_KEY)
+    return Vault(key_file(settings.store))

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from dragoman import telemetry
 from dragoman.clock import Clock
 from dragoman.engine.machine import NO_MORE_MESSAGES
 from dragoman.errors import (
@@ -25,8 +26,10 @@ from dragoman.model.tasks import TaskState
 from dragoman.server.elsewhere import Elsewhere
 from dragoman.server.errands import Errand, encode
 from dragoman.server.live import LiveTask
+from dragoman.server.recovery import question_of
 from dragoman.server.runner import Runner
-from dragoman.server.sends import KnownSend, Sends
+from dragoman.server.sends import KnownSend, Sends, digest_of
+from dragoman.server.vault import Vault, concealed
 from dragoman.server.webhooks import placed
 from dragoman.service.service import Call
 from dragoman.service.worker import Plan, Worker
@@ -81,8 +84,10 @@ class Sender:
         sends: Sends,
         clock: Clock,
         elsewhere: Elsewhere | None = None,
+        vault: Vault | None = None,
     ) -> None:
         self._elsewhere = elsewhere
+        self._vault = vault or Vault()
         self._worker = worker
         self._store = store
         self._runner = runner
@@ -208,8 +213,9 @@ class Sender:
         context_id = live.record.context_id
         _check_context(message, context_id)
         self._worker.check_scopes(live.record.skill_id, call.scopes)
+        request, record, sealed = self._seal(live.question, request, record)
         send = None if record is None else replace(record, task_id=message.task_id)
-        errand = _errand(request, call, message.task_id, context_id)
+        errand = _errand(request, call, message.task_id, context_id, sealed)
         delivery = self._runner.deliver(live, errand, send)
         if send is None:
             return Accepted(live, delivery.settled, delivery.stored)
@@ -228,13 +234,28 @@ class Sender:
         """Leave a message for a task that another replica holds, or that one has to take over."""
         self._worker.check_scopes(stored.skill_id, call.scopes)
         self._runner.check()
+        request, record, sealed = self._seal(question_of(stored), request, record)
         send = None if record is None else replace(record, task_id=stored.id)
-        errand = _errand(request, call, stored.id, stored.context_id)
+        errand = _errand(request, call, stored.id, stored.context_id, sealed)
         errand = replace(errand, is_answer=stored.state.is_interrupted)
         placed = await elsewhere.post(stored, encode(errand), send)
         if not placed.n:
             raise await self._refusal(stored.id, placed.state, record)
         return Posted(stored, placed.seq)
+
+    def _seal(
+        self, asked: Message | None, request: SendMessageRequest, record: SendRecord | None
+    ) -> tuple[SendMessageRequest, SendRecord | None, bytes]:
+        """Return what of a message may be seen, and what may not, if it answers a secret question.
+
+        It is sealed before it leaves this process, be it for the store or for another replica.
+        """
+        message = request.message
+        if not self._worker.examine_answer(asked, message):
+            return request, record, b""
+        sealed = self._vault.seal(message.task_id, message)
+        request = concealed(request)
+        return request, record and replace(record, digest=digest_of(request)), sealed
 
     async def _refusal(
         self, task_id: str, state: TaskState, record: SendRecord | None
@@ -335,7 +356,9 @@ async def _or_forget(stored: Coroutine[object, object, object], forget: Callable
         raise
 
 
-def _errand(request: SendMessageRequest, call: Call, task_id: str, context_id: str) -> Errand:
+def _errand(
+    request: SendMessageRequest, call: Call, task_id: str, context_id: str, sealed: bytes = b""
+) -> Errand:
     configuration = request.configuration
     message = request.message
     return Errand(
@@ -353,6 +376,8 @@ def _errand(request: SendMessageRequest, call: Call, task_id: str, context_id: s
         extensions=call.extensions,
         principal=call.principal,
         accepted_output_modes=() if configuration is None else configuration.accepted_output_modes,
+        trace="" if telemetry.active is None else telemetry.active.traceparent(),
+        sealed=sealed,
     )
 
 

@@ -46,6 +46,7 @@ class Call(Struct, frozen=True, kw_only=True, gc=False):
             the name of the new one.
         ends_at_stops: a stream ends wherever the task stops, and following a task that has ended
             shows it (0.x).
+        outlasts_pauses: a stream goes on when the task waits for its client, until the task ends.
         always_task: the answer to a send is a task in any case (0.1).
         base_url: the address under which the caller knows the agent, "" if that is not known.
     """
@@ -58,6 +59,7 @@ class Call(Struct, frozen=True, kw_only=True, gc=False):
     cursor: int | None = None
     alias: str = ""
     ends_at_stops: bool = False
+    outlasts_pauses: bool = False
     always_task: bool = False
     base_url: str = ""
 

@@ -46,6 +46,7 @@ __all__ = (
     "Placed",
     "Position",
     "Scope",
+    "Secret",
     "SendKey",
     "SendRecord",
     "SharedTaskStore",
@@ -127,6 +128,16 @@ class Placed(Struct, frozen=True, gc=False):
     seq: int
 
 
+class Secret(Struct, frozen=True, gc=False):
+    """What only a turn of its task may see, encrypted by whoever has written it.
+
+    ``n`` is the number of the result in the journal that it belongs to.
+    """
+
+    n: int
+    body: bytes
+
+
 class TaskWrite(Struct, frozen=True, kw_only=True, gc=False):
     """One atomic append to one task. All of it becomes durable, or none.
 
@@ -148,6 +159,8 @@ class TaskWrite(Struct, frozen=True, kw_only=True, gc=False):
             what was said before.
         attempts: how often the task was run again since it last got on; None keeps the count.
         send: the send this write answers, to recognise when it is tried again.
+        secrets: what is kept with it until the task ends. The write that ends a task removes all
+            secrets of it.
         at_ms: when this was written; webhooks of the task have something to tell since then.
     """
 
@@ -166,6 +179,7 @@ class TaskWrite(Struct, frozen=True, kw_only=True, gc=False):
     wake_at_ms: int | None = None
     attempts: int | None = None
     send: SendRecord | None = None
+    secrets: tuple[Secret, ...] = ()
     at_ms: int = 0
 
 
@@ -311,6 +325,10 @@ class TaskStore(Protocol):
 
     async def read_journal(self, task_id: str) -> tuple[JournalEntry, ...]:
         """Return the recorded results of a task, oldest first."""
+        ...
+
+    async def read_secret(self, task_id: str, n: int) -> bytes | None:
+        """Return a secret of a task that has not ended; None if there is none of this number."""
         ...
 
     async def list_tasks(self, query: TaskQuery) -> StoredPage:

@@ -13,7 +13,7 @@ from dragoman.stores.base import WHOLE_INBOX
 if TYPE_CHECKING:
     from dragoman.model.documents import TaskDocument
     from dragoman.model.tasks import TaskState
-    from dragoman.stores.base import JournalEntry, TaskWrite
+    from dragoman.stores.base import JournalEntry, Secret, TaskWrite
 
 __all__ = ("FoldedWrites", "RefusedError")
 
@@ -34,7 +34,7 @@ class FoldedWrites:
         taken: numbers of what is taken up from the inbox, if not all of it.
         takes_all: the whole inbox is taken up.
         inbox_seen, wake_at_ms, attempts: the last that was said; None for nothing.
-        journal: all results.
+        journal, secrets: all of them.
     """
 
     __slots__ = (
@@ -44,6 +44,7 @@ class FoldedWrites:
         "first",
         "inbox_seen",
         "journal",
+        "secrets",
         "segments",
         "seq",
         "snapshot",
@@ -74,6 +75,7 @@ class FoldedWrites:
         self.wake_at_ms: int | None = None
         self.attempts: int | None = None
         self.journal: list[JournalEntry] = []
+        self.secrets: list[Secret] = []
         self._take(first)
 
     @property
@@ -113,6 +115,7 @@ class FoldedWrites:
         if write.attempts is not None:
             self.attempts = write.attempts
         self.journal += write.journal
+        self.secrets += write.secrets
         if write.snapshot is not None:
             self.snapshot = write.snapshot
             self.snapshot_seq = self.seq

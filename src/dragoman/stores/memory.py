@@ -47,6 +47,7 @@ class MemoryTask:
         "inbox_n",
         "journal",
         "new",
+        "secrets",
         "segments",
         "seq",
         "snapshot",
@@ -73,6 +74,7 @@ class MemoryTask:
         self.inbox: list[InboxItem] = []
         self.inbox_n = 0
         self.journal: dict[int, JournalEntry] = {}
+        self.secrets: dict[int, bytes] = {}
         self.wake_at_ms = 0
         self.attempts = 0
         # The replica that has it; only of a store that is shared.
@@ -90,6 +92,12 @@ class MemoryTask:
             self.wake_at_ms = write.wake_at_ms
         if write.attempts is not None:
             self.attempts = write.attempts
+
+    def keep_secrets(self, write: TaskWrite) -> None:
+        """Keep what came with a write, until the task ends."""
+        self.secrets |= {secret.n: secret.body for secret in write.secrets}
+        if self.state.is_terminal:
+            self.secrets.clear()
 
     def stored(self) -> StoredTask:
         """Return the task as the port has it."""
@@ -323,6 +331,7 @@ class MemoryTaskStore:
         for entry in write.journal:
             task.journal[entry.n] = entry
         task.plan(write)
+        task.keep_secrets(write)
         task.take_up(write.inbox_taken)
         if write.send is not None:
             self._sends[write.send.key] = write.send
@@ -424,6 +433,11 @@ class MemoryTaskStore:
         """Return the recorded results of a task, oldest first."""
         task = self._tasks.get(task_id)
         return () if task is None else tuple(task.journal[n] for n in sorted(task.journal))
+
+    async def read_secret(self, task_id: str, n: int) -> bytes | None:
+        """Return a secret of a task that has not ended."""
+        task = self._tasks.get(task_id)
+        return None if task is None else task.secrets.get(n)
 
     async def list_tasks(self, query: TaskQuery) -> StoredPage:
         """Return one page of tasks."""

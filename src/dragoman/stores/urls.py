@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -11,7 +12,15 @@ if TYPE_CHECKING:
     from dragoman.stores.base import TaskStore
     from dragoman.stores.keeping import Keeper
 
-__all__ = ("database_path", "find_keeper", "is_postgres", "open_store", "without_password")
+__all__ = (
+    "beside",
+    "database_path",
+    "find_keeper",
+    "is_postgres",
+    "key_file",
+    "open_store",
+    "without_password",
+)
 
 _MEMORY: Final = "memory:"
 _POSTGRES: Final = ("postgres://", "postgresql://")
@@ -70,6 +79,29 @@ def find_keeper(url: str, folder: Path) -> Keeper:
     from dragoman.stores.sqlite.keeping import SQLiteKeeper  # noqa: PLC0415 - only when asked for
 
     return SQLiteKeeper(path)
+
+
+def beside(url: str, name: str) -> str:
+    """Return the address of a store like this one, for another agent of this name.
+
+    Raises UsageError for a store that has nothing beside it.
+    """
+    if url == _MEMORY:
+        return url
+    if is_postgres(url):
+        message = f"there is nothing beside a database: serve {name!r} by itself and call its URL"
+        raise UsageError(message)
+    path = database_path(url)
+    word = "-".join(re.findall(r"[a-z0-9]+", name.lower())) or "agent"
+    return f"sqlite:///{path.with_name(f'{path.stem}.{word}{path.suffix}')}"
+
+
+def key_file(url: str) -> Path | None:
+    """Return where the key to the secrets of a store is; None for one with nothing beside it."""
+    if url == _MEMORY or is_postgres(url):
+        return None
+    path = database_path(url)
+    return path.with_name(f"{path.name}.key")
 
 
 def is_postgres(url: str) -> bool:

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any, Final, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from dragoman.bus.local import LocalBus, LocalExchange
 from dragoman.clock import Clock, SystemClock
@@ -26,7 +27,7 @@ from dragoman.model.tasks import Task
 from dragoman.server.config import Settings
 from dragoman.server.runtime import Runtime
 from dragoman.service.service import Call, EventStream
-from dragoman.service.worker import Outcome, Turn
+from dragoman.service.worker import Outcome, Turn, Worker
 from dragoman.stores.base import SharedTaskStore
 from dragoman.stores.memory_shared import SharedMemoryTaskStore
 from dragoman.stores.postgres.store import PostgresTaskStore
@@ -92,7 +93,7 @@ class PausableClock:
 class Member:
     """One server."""
 
-    def __init__(self, kind: Kind, exchange: LocalExchange, worker: ScriptedWorker) -> None:
+    def __init__(self, kind: Kind, exchange: LocalExchange, worker: Worker) -> None:
         self._clock = PausableClock(kind.clock)
         self._exchange = exchange
         self.store = kind.store()
@@ -145,8 +146,12 @@ class Replicas:
 
     async def start(self, run: Run | None = None, *, resumes: bool = True) -> Member:
         """Start one more, whose turns go by this script."""
-        worker = ScriptedWorker(run, resumes=resumes)
-        member = Member(self._kind, self.exchange, worker)
+        return await self.serve(ScriptedWorker(run, resumes=resumes))
+
+    async def serve(self, worker: Worker, **settings: Any) -> Member:
+        """Start one more, for any agent, with further settings."""
+        kind = replace(self._kind, settings=replace(self._kind.settings, **settings))
+        member = Member(kind, self.exchange, worker)
         await member.open()
         self._resources.push_async_callback(member.stop)
         return member

@@ -6,7 +6,8 @@ from typing import TypeVar
 
 import pytest
 
-from dragoman.agent.context import ASK_TRIES, Context, SyncContext
+from dragoman.agent.context import ASK_TRIES, Context
+from dragoman.agent.sync_context import SyncContext
 from dragoman.agent.threads import ThreadCalls, Threads
 from dragoman.errors import DivergedError, InvalidParamsError, NoAnswerError, UsageError
 from dragoman.model.messages import Message, text_of
@@ -190,6 +191,9 @@ class BusyTurn(RecordingTurn):
     def __init__(self) -> None:
         super().__init__("hi")
         self.waiting += [user_message(text, message_id=text) for text in ("one", "two")]
+
+    def check_secrecy(self) -> None:
+        pass
 
     async def take_message(self) -> Message | None:
         taken = await super().take_message()

@@ -28,10 +28,11 @@ grpc: Any = importlib.import_module("grpc")
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """A folder with an agent in it."""
+def folder(tmp_path: Path) -> Generator[Path]:
+    """A folder with an agent in it, which some of the tests import into this process."""
     (tmp_path / "bot.py").write_text(AGENT)
-    return tmp_path
+    yield tmp_path
+    sys.modules.pop("bot", None)
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from dragoman.engine.machine import Standing
 from dragoman.errors import SentBeforeError, StoreUnavailableError
 from dragoman.model.tasks import TaskState
 from dragoman.server.deliveries import Deliveries, queue_of
-from dragoman.server.errands import Errand, encode
+from dragoman.server.errands import Answer, Errand, decode_answer, encode
 from dragoman.server.hub import Channel, Hub
 from dragoman.server.live import LiveTask
 from dragoman.server.nursery import Nursery
@@ -121,6 +121,28 @@ async def test_an_answer_of_another_replica_goes_to_the_turn() -> None:
         await on.live.durable()
         assert on.live.standing.state is TaskState.WORKING
         assert await on.store.read_inbox("t-1") == ()
+
+
+async def test_a_secret_of_another_replica_is_kept_with_the_answer() -> None:
+    async with counter() as on:
+        await on.do(Ask(agent_message("your key?"), is_auth=False))
+        sealed = replace(errand("[not shown]"), sealed=b"\x00sealed")
+        await on.beside.post("t-1", encode(sealed), None)
+        await on.deliveries.take_in(on.live)
+        await on.live.durable()
+        (entry,) = await on.store.read_journal("t-1")
+        answer = Answer(errand=replace(sealed, sealed=b"", secret=entry.n))
+        assert decode_answer(entry.result) == answer
+        assert await on.store.read_secret("t-1", entry.n) == b"\x00sealed"
+
+
+async def test_a_secret_that_nobody_waits_for_any_more_is_shown_to_nobody() -> None:
+    async with counter() as on:
+        sealed = replace(errand("[not shown]"), sealed=b"\x00sealed")
+        await on.beside.post("t-1", encode(sealed), None)
+        await on.deliveries.take_in(on.live)
+        assert on.queue() == ["[not shown]"]
+        assert await on.store.read_journal("t-1") == ()
 
 
 async def test_word_to_cancel_is_obeyed_after_what_came_with_it() -> None:

@@ -8,7 +8,7 @@ from dragoman.engine.machine import Standing
 from dragoman.model.events import TaskStatusUpdateEvent
 from dragoman.model.tasks import TaskState, TaskStatus
 from dragoman.server.hub import Follower
-from dragoman.server.live import SNAPSHOT_EVENTS
+from dragoman.server.snapshots import SNAPSHOT_EVENTS
 from dragoman.stores.base import TaskWrite
 from tests.unit.server.fakes import Live, agent_message, chunk, user_message
 from tests.unit.server.living import COMPLETED, DOWN, WORKING, asked, begun, pass_over

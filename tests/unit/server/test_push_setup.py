@@ -147,3 +147,14 @@ def test_where_nothing_is_to_be_signed_nothing_is_told(
 ) -> None:
     check_push(settings)
     assert caplog.messages == []
+
+
+def test_keys_for_a_store_that_the_settings_do_not_name_are_in_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert PushKeys(Settings(), SystemClock(), is_passing=True).get() is not None
+    assert list(tmp_path.iterdir()) == []
+    named = Settings(push_keys=str(tmp_path / "keys.json"))
+    assert PushKeys(named, SystemClock(), is_passing=True).get() is not None
+    assert [file.name for file in tmp_path.iterdir()] == ["keys.json"]

@@ -10,7 +10,7 @@ from dragoman.stores.postgres.keeping import PostgresKeeper
 from dragoman.stores.postgres.store import PostgresTaskStore
 from dragoman.stores.sqlite.keeping import SQLiteKeeper
 from dragoman.stores.sqlite.store import SQLiteTaskStore
-from dragoman.stores.urls import find_keeper, is_postgres, open_store
+from dragoman.stores.urls import beside, find_keeper, is_postgres, open_store
 
 
 def test_memory_is_the_store_in_memory() -> None:
@@ -101,3 +101,25 @@ def test_a_database_has_a_keeper() -> None:
 def test_memory_has_nothing_to_look_at() -> None:
     with pytest.raises(UsageError, match="nothing to look at"):
         find_keeper("memory:", Path())
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("sqlite:///tasks.db", "sqlite:///tasks.flights-2.db"),
+        ("sqlite:////var/tasks.db", "sqlite:////var/tasks.flights-2.db"),
+        ("sqlite:///tasks", "sqlite:///tasks.flights-2"),
+        ("memory:", "memory:"),
+    ],
+)
+def test_another_agent_has_its_store_beside(url: str, expected: str) -> None:
+    assert beside(url, "Flights & 2") == expected
+
+
+def test_a_name_without_letters_has_one_too() -> None:
+    assert beside("sqlite:///t.db", "航班") == "sqlite:///t.agent.db"
+
+
+def test_a_database_has_nothing_beside_it() -> None:
+    with pytest.raises(UsageError, match="nothing beside a database"):
+        beside("postgres://host/db", "Flights")

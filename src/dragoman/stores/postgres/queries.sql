@@ -118,6 +118,15 @@ DELETE FROM snapshots WHERE task_id = ANY ($1::text[]);
 INSERT INTO journal (task_id, n, kind, name, result, seq)
 SELECT * FROM unnest($1::text[], $2::integer[], $3::text[], $4::text[], $5::bytea[], $6::bigint[]);
 
+-- name: with_secrets
+-- Keep what only a turn of its task may see.
+INSERT INTO secrets (task_id, n, body)
+SELECT * FROM unnest($1::text[], $2::integer[], $3::bytea[]);
+
+-- name: with_forgotten
+-- Drop the secrets of tasks that have ended.
+DELETE FROM secrets WHERE task_id = ANY ($1::text[]);
+
 -- name: with_taken
 -- Drop what tasks have taken up.
 DELETE FROM inbox USING unnest($1::text[], $2::bigint[]) AS given (task_id, n)
@@ -406,6 +415,9 @@ WHERE before < $4 ORDER BY seq;
 -- All segments that begin at or before the event of the given number.
 SELECT seq, body FROM events WHERE task_id = $1 AND seq <= $2 ORDER BY seq;
 
+-- name: select_secret
+SELECT body FROM secrets WHERE task_id = $1 AND n = $2;
+
 -- name: select_journal
 SELECT n, kind, name, result, seq FROM journal WHERE task_id = $1 ORDER BY n;
 
@@ -662,10 +674,12 @@ UNION ALL SELECT 'trigger', tgname::text
 FROM pg_trigger JOIN pg_class ON pg_class.oid = tgrelid WHERE relnamespace = to_regnamespace($1) AND NOT tgisinternal;
 
 -- name: strays
--- What belongs to a task that there is not.
+-- What belongs to a task that there is not; or, of secrets, to one that has ended.
 SELECT DISTINCT task_id, 'events' FROM events WHERE NOT EXISTS (SELECT FROM tasks WHERE id = task_id)
 UNION ALL SELECT task_id, 'snapshots' FROM snapshots WHERE NOT EXISTS (SELECT FROM tasks WHERE id = task_id)
 UNION ALL SELECT DISTINCT task_id, 'journal' FROM journal WHERE NOT EXISTS (SELECT FROM tasks WHERE id = task_id)
+UNION ALL SELECT DISTINCT task_id, 'secrets' FROM secrets
+WHERE NOT EXISTS (SELECT FROM tasks WHERE id = task_id AND state NOT IN (3, 4, 5, 7))
 UNION ALL SELECT DISTINCT task_id, 'inbox' FROM inbox WHERE NOT EXISTS (SELECT FROM tasks WHERE id = task_id)
 UNION ALL SELECT DISTINCT task_id, 'webhooks' FROM webhooks
 WHERE NOT EXISTS (SELECT FROM tasks WHERE tasks.id = task_id);

@@ -78,6 +78,11 @@ class Reader:
             )
         )
 
+    async def read_secret(self, task_id: str, n: int) -> bytes | None:
+        """Return a secret of a task."""
+        rows = await self._pool.fetch(QUERIES["select_secret"], storable(task_id), n)
+        return rows[0][0] if rows else None
+
     async def read_inbox(self, task_id: str) -> tuple[InboxItem, ...]:
         """Return what lies in the inbox of a task."""
         rows = await self._pool.fetch(QUERIES["select_inbox"], storable(task_id))

@@ -44,6 +44,7 @@ class Rows:
         self._snapshots: list[Row] = []
         self._ended: list[str] = []
         self._journal: list[Row] = []
+        self._secrets: list[Row] = []
         self._taken: list[Row] = []
         self._emptied: list[str] = []
 
@@ -77,13 +78,14 @@ class Rows:
                 ("segments", self._segments),
                 ("snapshots", self._snapshots),
                 ("journal", self._journal),
+                ("secrets", self._secrets),
                 ("taken", self._taken),
                 ("sending", self._sends),
             )
             if rows
         ]
         if self._ended:
-            pieces.append(("ended", (self._ended,)))
+            pieces += (("ended", (self._ended,)), ("forgotten", (self._ended,)))
         if self._emptied:
             pieces.append(("emptied", (self._emptied,)))
         if self._sends:
@@ -101,6 +103,8 @@ class Rows:
         for entry in fold.journal:
             row = (task_id, entry.n, entry.kind, storable(entry.name), entry.result, entry.seq)
             self._journal.append(row)
+        if not fold.is_end:
+            self._secrets += ((task_id, secret.n, secret.body) for secret in fold.secrets)
         if fold.snapshot is not None and not fold.is_end:
             self._snapshots.append((task_id, fold.snapshot_seq, *_pieces(fold.snapshot)))
         if fold.first.created is not None:

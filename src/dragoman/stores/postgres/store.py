@@ -257,6 +257,10 @@ class PostgresTaskStore:
         """Return the recorded results of a task, oldest first."""
         return await self._reader.read_journal(task_id)
 
+    async def read_secret(self, task_id: str, n: int) -> bytes | None:
+        """Return a secret of a task that has not ended."""
+        return await self._reader.read_secret(task_id, n)
+
     async def read_inbox(self, task_id: str) -> tuple[InboxItem, ...]:
         """Return what lies in the inbox of a task."""
         return await self._reader.read_inbox(task_id)

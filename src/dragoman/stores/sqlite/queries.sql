@@ -90,6 +90,20 @@ UPDATE tasks SET
 FROM given
 WHERE tasks.id = given.id;
 
+-- name: insert_secrets
+-- Keep what only the turns of a task may see.
+INSERT INTO secrets (task_id, n, body)
+SELECT * FROM (VALUES (?, ?, ?)...)
+WHERE column1 IS NOT NULL;
+
+-- name: delete_secrets
+-- Drop those of tasks that have ended.
+DELETE FROM secrets WHERE task_id IN (SELECT column1 FROM (VALUES (?)...));
+
+-- name: count_secrets
+-- Tell whether there are any.
+SELECT count(*) FROM (SELECT 1 FROM secrets LIMIT 1);
+
 -- name: delete_inbox
 -- Drop what a task has taken up: one item, or all if the number given is the third.
 DELETE FROM inbox WHERE task_id = ?1 AND (n = ?2 OR ?2 = ?3);
@@ -238,6 +252,9 @@ SELECT n, body FROM inbox WHERE task_id = ? ORDER BY n;
 
 -- name: select_journal
 SELECT n, kind, name, result, seq FROM journal WHERE task_id = ? ORDER BY n;
+
+-- name: select_secret
+SELECT body FROM secrets WHERE task_id = ? AND n = ?;
 
 -- name: select_send
 SELECT digest, at_ms, task_id, reply FROM sends

@@ -102,6 +102,11 @@ class Reader:
             for n, kind, name, result, seq in self._rows(_QUERIES["select_journal"], task_id)
         )
 
+    def read_secret(self, task_id: str, n: int) -> bytes | None:
+        """Return a secret of a task."""
+        rows = self._rows(_QUERIES["select_secret"], task_id, n)
+        return rows[0][0] if rows else None
+
     def read_events(self, task_id: str, after: int, limit: int) -> tuple[EventDocument, ...]:
         """Return whole segments after an event until there are ``limit`` events."""
         events: list[EventDocument] = []

@@ -38,7 +38,7 @@ class Rows:
         expected: (id, epoch, last event) that must be true of tasks before anything is stored.
         updated: new values for tasks that exist.
         snapshots: of tasks that are under way; ``ended`` are those that need none any more.
-        segments, journal: rows of these tables.
+        segments, journal, secrets: rows of these tables.
         plans: when tasks are to be woken, and how often they were run again.
         sends: records that still need a number.
         inbox_taken: (task, number) of what is taken up from inboxes.
@@ -55,6 +55,7 @@ class Rows:
         self.ended: list[object] = []
         self.segments: list[object] = []
         self.journal: list[object] = []
+        self.secrets: list[object] = []
         self.plans: list[object] = []
         self.sends: list[SendRecord] = []
         self.inbox_taken: list[tuple[str, int]] = []
@@ -75,6 +76,8 @@ class Rows:
             self.sends.append(write.send)
         for entry in write.journal:
             self.journal += (task_id, entry.n, entry.kind, entry.name, entry.result, entry.seq)
+        for secret in write.secrets:
+            self.secrets += (task_id, secret.n, bytearray(secret.body))
         if write.wake_at_ms is not None or write.attempts is not None:
             self._plan(task_id, write.wake_at_ms, write.attempts)
         if write.inbox_taken:

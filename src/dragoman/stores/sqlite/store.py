@@ -228,6 +228,10 @@ class SQLiteTaskStore:
         """Return the recorded results of a task, oldest first."""
         return await self._in_thread(Reader.read_journal, task_id)
 
+    async def read_secret(self, task_id: str, n: int) -> bytes | None:
+        """Return a secret of a task that has not ended."""
+        return await self._in_thread(Reader.read_secret, task_id, n)
+
     async def read_events(
         self, task_id: str, *, after: int, limit: int
     ) -> tuple[EventDocument, ...]:

@@ -51,6 +51,8 @@ _PUT_SNAPSHOTS: Final = ManyRows(_QUERIES["put_snapshots"])
 _DELETE_SNAPSHOTS: Final = ManyRows(_QUERIES["delete_snapshots"])
 _INSERT_JOURNAL: Final = ManyRows(_QUERIES["insert_journal"])
 _UPDATE_PLANS: Final = ManyRows(_QUERIES["update_plans"])
+_INSERT_SECRETS: Final = ManyRows(_QUERIES["insert_secrets"])
+_DELETE_SECRETS: Final = ManyRows(_QUERIES["delete_secrets"])
 _INSERT_SENDS: Final = ManyRows(_QUERIES["insert_sends"])
 _DELETE_SENDS: Final = ManyRows(_QUERIES["delete_sends"])
 _DELETE_OF_TASKS: Final = tuple(
@@ -156,6 +158,8 @@ class BatchWriter:
         # The store is locked, so whoever had taken webhooks is gone.
         self._webhooks.release_all()
         self._last_send = self._number(_QUERIES["last_send"])
+        # Most agents never have any: then no task pays for looking at its end.
+        self._has_secrets = bool(self._number(_QUERIES["count_secrets"]))
         # What the index learns when the transaction is committed.
         self._noted: list[tuple[SendKey, int]] = []
         self._first_send = 0
@@ -300,6 +304,10 @@ class BatchWriter:
         self._run(_DELETE_SNAPSHOTS, rows.ended)
         self._run(_INSERT_JOURNAL, rows.journal)
         self._run(_UPDATE_PLANS, rows.plans)
+        self._run(_INSERT_SECRETS, rows.secrets)
+        self._has_secrets = self._has_secrets or bool(rows.secrets)
+        if self._has_secrets:
+            self._run(_DELETE_SECRETS, rows.ended)
         if rows.sends:
             self._store_sends(rows.sends)
         for taken in rows.inbox_taken:

@@ -1,0 +1,1 @@
+"""Adapters: agents made of other things, and other things made of agents."""

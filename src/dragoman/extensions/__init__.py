@@ -1,0 +1,1 @@
+"""Protocol extensions: what is agreed on beyond the core of A2A, one package each."""
