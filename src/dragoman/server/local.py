@@ -71,7 +71,7 @@ _TRIES: Final = 3
 """How often a message is delivered anew because another replica was faster. Once is the rule: then
 the log tells what has become of the message, or who has the task."""
 
-_OUTRUN: Final = "Another server has taken over the task; try again"
+_OUTRUN: Final = "The task was taken over by another server; try again"
 
 _NO_CONFIGURATION = SendMessageConfiguration()
 _encode = msgspec.json.Encoder().encode
@@ -144,7 +144,7 @@ class LocalService:
                 sent.settled.cancel()
             return await _durable_document(live)
         except TaskLostError:
-            if not live.is_stored:
+            if self._elsewhere is None or not live.is_stored:
                 raise
             # The message is delivered; only what comes of it happens elsewhere.
             stored = await self._load(live.scope, live.task_id)
