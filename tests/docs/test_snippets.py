@@ -93,6 +93,8 @@ class Story:
             "no_proxy": "*",
             # What a page keeps for its reader is not kept for ours.
             "XDG_CONFIG_HOME": str(folder / ".config"),
+            # What a framework among our tools brings along takes seconds to load, in every run.
+            "PYTEST_ADDOPTS": "-p no:langsmith_plugin",
             **environment,
         }
         # Where a reader is, in a checkout.

@@ -154,10 +154,13 @@ class Connection:
         running, opening = self._running, self._opening
         self._running = self._opening = None
         self._closing.set()
-        if running is not None:
-            if opening is not None and not opening.done():
-                running.cancel()
-            await asyncio.wait((running,))
+        if running is None or opening is None:
+            return
+        if not opening.done():
+            running.cancel()
+        await asyncio.wait((running,))
+        # Canceled before it had begun, it has told nobody.
+        _give_up(opening)
 
     async def _drop(self, client: Client) -> None:
         """Let go of a client that is of no use; not of one that somebody else has made since."""
@@ -212,10 +215,15 @@ class Connection:
             else:
                 opening.set_exception(problem)
         finally:
-            if not opening.done():
-                opening.set_exception(ServerDiedError("it was given up"))
-            # Whoever waited may have left.
-            opening.exception()
+            _give_up(opening)
+
+
+def _give_up(opening: asyncio.Future[Client]) -> None:
+    """Tell those who still wait for a client that none will come."""
+    if not opening.done():
+        opening.set_exception(ServerDiedError("it was given up"))
+    # Whoever waited may have left.
+    opening.exception()
 
 
 async def described(place: Place) -> tuple[Implementation | None, str, list[Tool]]:
