@@ -26,6 +26,7 @@ from dragoman.errors import (
 )
 from dragoman.model.documents import EventDocument
 from dragoman.model.tasks import TaskState
+from dragoman.server.deliveries import NO_STORE
 from dragoman.server.hub import BATCH_EVENTS, Channel, Follower, Hub
 from dragoman.server.nursery import Nursery
 from dragoman.server.replica import Replica
@@ -35,7 +36,6 @@ __all__ = ("Elsewhere",)
 
 _logger = logging.getLogger(__name__)
 
-_NO_STORE: Final = "The store is not available; try again later"
 _STOPPING: Final = "The server is shutting down; try again"
 
 
@@ -208,7 +208,7 @@ class Elsewhere:
         except ConflictError:
             raise TaskNotFoundError(stored.id) from None  # It was removed, for its age.
         except StoreError:
-            raise UnavailableError(_NO_STORE) from None
+            raise UnavailableError(NO_STORE) from None
         if placed.n:
             self._bus.publish(InboxFilled(stored.id, stored.holder))
         if not stored.is_elsewhere:
@@ -261,7 +261,7 @@ class Elsewhere:
                     if state is not None and is_it(state):
                         return state
         except StoreError:
-            raise UnavailableError(_NO_STORE) from None
+            raise UnavailableError(NO_STORE) from None
         finally:
             await follower.aclose()
         # The stream ended before the task did.

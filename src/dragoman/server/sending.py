@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from functools import partial
 
 import msgspec
 from msgspec import Struct
@@ -23,6 +24,7 @@ from dragoman.errors import (
 from dragoman.model.messages import Message
 from dragoman.model.operations import SendMessageRequest
 from dragoman.model.tasks import TaskState
+from dragoman.server.deliveries import NO_STORE
 from dragoman.server.elsewhere import Elsewhere
 from dragoman.server.errands import Errand, encode
 from dragoman.server.live import LiveTask
@@ -34,6 +36,7 @@ from dragoman.server.webhooks import placed
 from dragoman.service.service import Call
 from dragoman.service.worker import Plan, Worker
 from dragoman.stores.base import NewTask, Scope, SendRecord, StoredTask, TaskStore
+from dragoman.stores.reporting import reported
 from dragoman.stores.webhooks import NewWebhook
 
 __all__ = ("Accepted", "Posted", "Sender", "Sent")
@@ -298,22 +301,12 @@ class Sender:
         return answer
 
     async def _remember(self, record: SendRecord) -> None:
-        stored: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-
-        def done(error: StoreError | None) -> None:
-            if stored.done():
-                return
-            if error is None:
-                stored.set_result(None)
-            elif isinstance(error, SentBeforeError):
-                stored.set_exception(error)
-            else:
-                stored.set_exception(
-                    UnavailableError("The store is not available; try again later")
-                )
-
-        self._store.remember_send(record, done)
-        await stored
+        try:
+            await reported(partial(self._store.remember_send, record))
+        except SentBeforeError:
+            raise
+        except StoreError:
+            raise UnavailableError(NO_STORE) from None
 
     async def _again(self, scope: Scope, known: KnownSend) -> Sent:
         """Answer a message that was sent before with what became of it then."""

@@ -9,11 +9,13 @@ import asyncio
 from bisect import bisect_left, bisect_right, insort
 from collections import Counter, deque
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from dragoman.errors import ConflictError, StoreError, StoreUnavailableError
 from dragoman.stores.base import WHOLE_INBOX, InboxItem, StoredPage, StoredTask
 from dragoman.stores.memory_webhooks import MemoryWebhooks, TaskFacts, WebhookRecords
+from dragoman.stores.reporting import reported
 from dragoman.stores.segments import entries_until, number_events
 
 if TYPE_CHECKING:
@@ -274,19 +276,7 @@ class MemoryTaskStore:
         self._waiting.append((change, done))
 
     async def _changed(self, change: Change) -> None:
-        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-
-        def report(error: StoreError | None) -> None:
-            # Whoever waited may have been cancelled meanwhile.
-            if future.done():
-                return
-            if error is None:
-                future.set_result(None)
-            else:
-                future.set_exception(error)
-
-        self._submit(change, report)
-        await future
+        await reported(partial(self._submit, change))
 
     def _commit(self) -> None:
         batch = [self._waiting.popleft() for _ in range(len(self._waiting))]

@@ -5,13 +5,20 @@ Nothing here is decoded or believed, so that what is wrong can be seen.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from typing import Any
+
 from msgspec import Struct
 
 from dragoman.model.documents import TaskDocument
 from dragoman.model.tasks import TaskState
-from dragoman.stores.base import InboxItem, JournalEntry, NewTask
+from dragoman.stores.base import InboxItem, JournalEntry, NewTask, Scope
+from dragoman.stores.states import STATES
 
-__all__ = ("Segment", "Snapshot", "TaskRecord")
+__all__ = ("Segment", "Snapshot", "TaskRecord", "record_of")
+
+Row = Sequence[Any]
+"""What a database gives for a row; which columns it has is said by the query."""
 
 
 class Segment(Struct, frozen=True):
@@ -66,3 +73,61 @@ class TaskRecord(Struct, frozen=True, kw_only=True):
         """The number of the last event, by what the log says of itself."""
         last = self.segments[-1] if self.segments else None
         return 0 if last is None else last.seq + last.count - 1
+
+
+def record_of(
+    row: Row,
+    *,
+    snapshots: Sequence[Row],
+    segments: Iterable[Row],
+    journal: Iterable[Row],
+    inbox: Iterable[Row],
+) -> TaskRecord:
+    """Return a task as the rows say that belong to it; of snapshots there is one or none."""
+    (
+        task_id,
+        tenant,
+        owner,
+        context_id,
+        skill_id,
+        origin_dialect,
+        created_ms,
+        state,
+        status_at_ms,
+        epoch,
+        seq,
+        inbox_n,
+        wake_at_ms,
+        attempts,
+        *end,
+    ) = row
+    return TaskRecord(
+        id=task_id,
+        new=NewTask(
+            scope=Scope(tenant, owner),
+            context_id=context_id,
+            skill_id=skill_id,
+            origin_dialect=origin_dialect,
+            created_ms=created_ms,
+        ),
+        state=STATES.get(state),
+        status_at_ms=status_at_ms,
+        epoch=epoch,
+        seq=seq,
+        inbox_n=inbox_n,
+        wake_at_ms=wake_at_ms,
+        attempts=attempts,
+        end=None if end[1] is None else _snapshot(end),
+        snapshot=_snapshot(snapshots[0]) if snapshots else None,
+        segments=tuple(Segment(first, n, tuple(body.split(b"\n"))) for first, n, body in segments),
+        journal=tuple(
+            JournalEntry(n=n, kind=kind, name=name, result=result, seq=at)
+            for n, kind, name, result, at in journal
+        ),
+        inbox=tuple(InboxItem(n, body) for n, body in inbox),
+    )
+
+
+def _snapshot(row: Row) -> Snapshot:
+    seq, head, artifacts, history = row
+    return Snapshot(seq, TaskDocument(head, artifacts, history))

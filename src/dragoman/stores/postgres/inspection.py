@@ -7,14 +7,11 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 
 from dragoman.errors import StoreError, UsageError
-from dragoman.model.documents import TaskDocument
-from dragoman.stores.base import InboxItem, JournalEntry, NewTask, Scope
-from dragoman.stores.postgres.connection import FAILURES, Connection, Database, Row
+from dragoman.stores.postgres.connection import FAILURES, Connection, Database
 from dragoman.stores.postgres.schema import stored_version
 from dragoman.stores.postgres.statements import QUERIES
-from dragoman.stores.postgres.texts import readable, storable
-from dragoman.stores.records import Segment, Snapshot, TaskRecord
-from dragoman.stores.states import STATES
+from dragoman.stores.postgres.texts import readable_value, storable
+from dragoman.stores.records import TaskRecord, record_of
 
 __all__ = ("connected", "looking_at", "read_records")
 
@@ -65,7 +62,13 @@ async def read_records(connection: Connection, ids: Sequence[str]) -> list[TaskR
     journal = await _by_task(connection, "records_journal", keys)
     inbox = await _by_task(connection, "records_inbox", keys)
     return [
-        _record(row, snapshots[row[0]], segments[row[0]], journal[row[0]], inbox[row[0]])
+        record_of(
+            [readable_value(value) for value in row],
+            snapshots=snapshots[row[0]],
+            segments=segments[row[0]],
+            journal=[[readable_value(value) for value in entry] for entry in journal[row[0]]],
+            inbox=inbox[row[0]],
+        )
         for row in await connection.fetch(QUERIES["records_tasks"], keys)
     ]
 
@@ -77,50 +80,3 @@ async def _by_task(
     for task_id, *row in await connection.fetch(QUERIES[query], keys):
         found[task_id].append(row)
     return found
-
-
-def _record(
-    row: Row, snapshots: list[Row], segments: list[Row], journal: list[Row], inbox: list[Row]
-) -> TaskRecord:
-    (
-        task_id,
-        tenant,
-        owner,
-        context_id,
-        skill_id,
-        origin_dialect,
-        created_ms,
-        state,
-        status_at_ms,
-        epoch,
-        seq,
-        inbox_n,
-        wake_at_ms,
-        attempts,
-        *end,
-    ) = row
-    return TaskRecord(
-        id=readable(task_id),
-        new=NewTask(
-            scope=Scope(readable(tenant), readable(owner)),
-            context_id=readable(context_id),
-            skill_id=skill_id,
-            origin_dialect=origin_dialect,
-            created_ms=created_ms,
-        ),
-        state=STATES.get(state),
-        status_at_ms=status_at_ms,
-        epoch=epoch,
-        seq=seq,
-        inbox_n=inbox_n,
-        wake_at_ms=wake_at_ms,
-        attempts=attempts,
-        end=None if end[1] is None else Snapshot(end[0], TaskDocument(*end[1:])),
-        snapshot=Snapshot(snapshots[0][0], TaskDocument(*snapshots[0][1:])) if snapshots else None,
-        segments=tuple(Segment(first, n, tuple(body.split(b"\n"))) for first, n, body in segments),
-        journal=tuple(
-            JournalEntry(n=n, kind=kind, name=readable(name), result=result, seq=at)
-            for n, kind, name, result, at in journal
-        ),
-        inbox=tuple(InboxItem(n, body) for n, body in inbox),
-    )

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from dragoman.errors import StoreError, UsageError
+from dragoman.errors import UsageError
 from dragoman.stores.postgres.commits import LoopCommit
 from dragoman.stores.postgres.connection import FAILURES, Database, is_lost
 from dragoman.stores.postgres.lookups import SendLookups
@@ -18,6 +19,7 @@ from dragoman.stores.postgres.webhooks import PostgresWebhooks
 from dragoman.stores.postgres.writer import BatchWriter
 from dragoman.stores.postgres.writes import Post, Release, TakeOver
 from dragoman.stores.recent import RecentTasks
+from dragoman.stores.reporting import reported
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -200,19 +202,7 @@ class PostgresTaskStore:
                 return removed
 
     async def _written(self, write: Write) -> None:
-        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-
-        def report(error: StoreError | None) -> None:
-            # Whoever waited may have been cancelled meanwhile.
-            if future.done():
-                return
-            if error is None:
-                future.set_result(None)
-            else:
-                future.set_exception(error)
-
-        self._commits.submit(write, report)
-        await future
+        await reported(partial(self._commits.submit, write))
 
     # --- replicas -------------------------------------------------------------------------------
 

@@ -6,16 +6,13 @@ import sqlite3
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from dragoman.errors import StoreError, UsageError
-from dragoman.model.documents import TaskDocument
-from dragoman.stores.base import InboxItem, JournalEntry, NewTask, Scope
-from dragoman.stores.records import Segment, Snapshot, TaskRecord
+from dragoman.stores.records import TaskRecord, record_of
 from dragoman.stores.sql import read_queries
 from dragoman.stores.sqlite.connection import connect_reader
 from dragoman.stores.sqlite.schema import check_ours
-from dragoman.stores.states import STATES
 
 __all__ = ("looking_at", "read_record")
 
@@ -63,66 +60,20 @@ def _open(path: Path) -> sqlite3.Connection:
 
 def read_record(connection: sqlite3.Connection, task_id: str) -> TaskRecord | None:
     """Return all that is stored of a task, None if there is none of this id."""
-    rows = connection.execute(_QUERIES["select_record"], (task_id,)).fetchall()
-    if not rows:
+
+    def rows(query: str) -> list[tuple[Any, ...]]:
+        return connection.execute(_QUERIES[query], (task_id,)).fetchall()
+
+    found = rows("select_record")
+    if not found:
         return None
-    (
-        _,
-        tenant,
-        owner,
-        context_id,
-        skill_id,
-        origin_dialect,
-        created_ms,
-        state,
-        status_at_ms,
-        epoch,
-        seq,
-        inbox_n,
-        wake_at_ms,
-        attempts,
-        *end,
-    ) = rows[0]
-    return TaskRecord(
-        id=task_id,
-        new=NewTask(
-            scope=Scope(tenant, owner),
-            context_id=context_id,
-            skill_id=skill_id,
-            origin_dialect=origin_dialect,
-            created_ms=created_ms,
-        ),
-        state=STATES.get(state),
-        status_at_ms=status_at_ms,
-        epoch=epoch,
-        seq=seq,
-        inbox_n=inbox_n,
-        wake_at_ms=wake_at_ms,
-        attempts=attempts,
-        end=None if end[1] is None else Snapshot(end[0], TaskDocument(*end[1:])),
-        snapshot=_read_snapshot(connection, task_id),
-        segments=tuple(
-            Segment(first, count, tuple(body.split(b"\n")))
-            for first, count, body in connection.execute(
-                _QUERIES["select_all_segments"], (task_id,)
-            )
-        ),
-        journal=tuple(
-            JournalEntry(n=n, kind=kind, name=name, result=result, seq=at)
-            for n, kind, name, result, at in connection.execute(
-                _QUERIES["select_journal"], (task_id,)
-            )
-        ),
-        inbox=tuple(
-            InboxItem(n, body)
-            for n, body in connection.execute(_QUERIES["select_inbox"], (task_id,))
-        ),
+    return record_of(
+        found[0],
+        snapshots=rows("select_snapshot"),
+        segments=rows("select_all_segments"),
+        journal=rows("select_journal"),
+        inbox=rows("select_inbox"),
     )
-
-
-def _read_snapshot(connection: sqlite3.Connection, task_id: str) -> Snapshot | None:
-    rows = connection.execute(_QUERIES["select_snapshot"], (task_id,)).fetchall()
-    return Snapshot(rows[0][0], TaskDocument(*rows[0][1:])) if rows else None
 
 
 def _text(raw: bytes) -> str:

@@ -7,11 +7,13 @@ import sqlite3
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
 
-from dragoman.errors import StoreError, StoreUnavailableError
+from dragoman.errors import StoreUnavailableError
 from dragoman.stores.group_commit import GroupCommit
 from dragoman.stores.recent import RecentTasks
+from dragoman.stores.reporting import reported
 from dragoman.stores.sqlite.connection import check_directory, connect_reader, prepare_database
 from dragoman.stores.sqlite.lock import FileLock
 from dragoman.stores.sqlite.reader import Reader
@@ -166,19 +168,7 @@ class SQLiteTaskStore:
                 return removed
 
     async def _written(self, write: Write) -> None:
-        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-
-        def report(error: StoreError | None) -> None:
-            # Whoever waited may have been cancelled meanwhile.
-            if future.done():
-                return
-            if error is None:
-                future.set_result(None)
-            else:
-                future.set_exception(error)
-
-        self._commits.submit(write, report)
-        await future
+        await reported(partial(self._commits.submit, write))
 
     async def _change_webhooks(self, use: Callable[[WebhookRows], R], task_id: str = "") -> R:
         results: list[R] = []
