@@ -39,12 +39,12 @@ def test_it_is_active_once_a_provider_was_set_up(program: str) -> None:
 def test_what_is_traced_is_told_to_others() -> None:
     traced = Traced()
     tracing = traced.telemetry
-    assert tracing.traceparent() == ""
+    assert tracing.trace() == ""
     assert tracing.ids() == ("", "")
     with tracing.span("outer", {"a": 1}):
         trace_id, span_id = tracing.ids()
         assert tracing.outgoing()["traceparent"].startswith(f"00-{trace_id}-{span_id}-")
-        parent = tracing.traceparent()
+        parent = tracing.trace()
     with tracing.span("later", {}, kind="client", parent=parent):
         assert tracing.ids()[0] == trace_id
     assert traced.parent_of(traced.one("later")) == "outer"
@@ -64,7 +64,7 @@ def test_an_error_is_told_by_its_kind() -> None:
 def test_whatever_a_header_holds_it_is_no_trouble(parent: str, state: str) -> None:
     traced = Traced()
     headers = {b"traceparent": parent, b"tracestate": state}
-    with traced.telemetry.served("op", headers, {}):
+    with traced.telemetry.served("op", "1.0", headers):
         assert traced.telemetry.ids()[0]
 
 

@@ -28,7 +28,7 @@ class Errand(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     Attributes:
         principal: who sent it. It is stored with the rest, so that a turn which is run again finds
             its caller to be who it was.
-        trace: the span that it came with, as ``traceparent`` names it; "" if nothing is traced.
+        trace: what it came with, as ``dragoman.telemetry`` has it; "" if nothing is traced.
         secret: the number of the secret that holds the content of the message, which itself has a
             placeholder; 0 if it is no secret.
     """

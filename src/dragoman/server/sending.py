@@ -292,7 +292,7 @@ def _errand(request: SendMessageRequest, call: Call, task_id: str, context_id: s
         extensions=call.extensions,
         principal=call.principal,
         accepted_output_modes=() if configuration is None else configuration.accepted_output_modes,
-        trace="" if telemetry.active is None else telemetry.active.traceparent(),
+        trace="" if telemetry.active is None else telemetry.active.trace(),
     )
 
 

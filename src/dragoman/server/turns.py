@@ -110,7 +110,7 @@ class Turns:
             if live.standing.state is TaskState.SUBMITTED:
                 if self._marks_traces and errand.trace:
                     # The turn has no span yet: what it begins with is of the message's own.
-                    _, trace_id, span_id, _ = errand.trace.split("-")
+                    trace_id, span_id = telemetry.ids_of(errand.trace)
                     live.marks = {"traceId": trace_id, "spanId": span_id}
                 live.execute(Start())
             following: Errand | None = errand
@@ -245,7 +245,7 @@ class Turns:
             outcome = await (
                 self._run_within(seconds, live, turn) if seconds else self._worker.run(turn)
             )
-            span.set_attribute("a2a.task.state", _STATE_OF[type(outcome)].value)
+            span.tell("a2a.task.state", _STATE_OF[type(outcome)].value)
             return outcome
 
     async def _run_within(self, seconds: float, live: LiveTask, turn: LiveTurn) -> Outcome:
