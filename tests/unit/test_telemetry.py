@@ -50,6 +50,29 @@ def test_what_is_traced_is_told_to_others() -> None:
     assert traced.parent_of(traced.one("later")) == "outer"
 
 
+def test_what_is_kept_of_a_trace_has_all_that_others_added() -> None:
+    traced = Traced()
+    tracing = traced.telemetry
+    headers = {b"traceparent": f"00-{'a' * 32}-{'b' * 16}-01", b"tracestate": "x=1-2 ,y=2"}
+    with tracing.served("op", "1.0", headers):
+        kept = tracing.trace()
+        assert telemetry.ids_of(kept) == tracing.ids() == ("a" * 32, tracing.ids()[1])
+    with tracing.span("later", {}, parent=kept):
+        told = tracing.outgoing()
+    assert traced.parent_of(traced.one("later")) == "a2a.op"
+    assert told["tracestate"] == "x=1-2,y=2"
+
+
+def test_what_belongs_to_no_trace_begins_one() -> None:
+    traced = Traced()
+    with traced.telemetry.span("outer", {}), traced.telemetry.span("apart", {}, parent=""):
+        pass
+    with traced.telemetry.span("outer", {}), traced.telemetry.span("within", {}):
+        pass
+    assert traced.parent_of(traced.one("apart")) == ""
+    assert traced.parent_of(traced.one("within")) == "outer"
+
+
 def test_an_error_is_told_by_its_kind() -> None:
     traced = Traced()
     with pytest.raises(KeyError), traced.telemetry.span("work", {}):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import logging
 import weakref
 from collections.abc import Awaitable, Callable
@@ -106,7 +107,9 @@ class Runtime:
     async def service(self) -> LocalService:
         """Return the service, starting it if the ASGI server has not asked for that."""
         if self._parts is None:
-            await self.start()
+            # Whoever comes first starts it for all: none of it belongs to that request, nor does
+            # what it leaves running belong to the trace of it.
+            await asyncio.create_task(self.start(), context=contextvars.Context())  # noqa: TID251 - awaited
         assert self._parts is not None  # noqa: S101 - start() has set it or raised
         return self._parts[2]
 
