@@ -13,7 +13,7 @@ after a space, ``tracestate`` if there is one; "" for none.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
@@ -95,6 +95,7 @@ class Telemetry:
         self._tracer = trace.get_tracer(_NAME, tracer_provider=tracers)
         self._meter = metrics.get_meter(_NAME, meter_provider=meters)
         self._metrics = metrics
+        self._observed: Final[dict[str, list[Callable[[], float | None]]]] = {}
         self._requests = self._meter.create_histogram(
             "rpc.server.duration", unit="ms", description="How long operations took."
         )
@@ -191,16 +192,30 @@ class Telemetry:
         self._commits.record(writes)
 
     def observe(
-        self, name: str, description: str, value: Callable[[], float | None], unit: str = ""
+        self,
+        name: str,
+        description: str,
+        value: Callable[[], float | None],
+        *,
+        unit: str = "",
+        together: Callable[[Sequence[float]], float] = sum,
     ) -> None:
         """Have a number read whenever measurements are collected; None leaves it out.
 
         It is read on the thread of whoever collects.
+
+        Args:
+            together: what makes one number of those that are observed under the same name, by
+                several agents of a process.
         """
+        if (values := self._observed.get(name)) is not None:
+            values.append(value)
+            return
+        values = self._observed[name] = [value]
 
         def read(_: CallbackOptions) -> list[Observation]:
-            found = value()
-            return [] if found is None else [self._metrics.Observation(found)]
+            found = [number for each in tuple(values) if (number := each()) is not None]
+            return [self._metrics.Observation(together(found))] if found else []
 
         self._meter.create_observable_gauge(name, [read], unit, description)
 

@@ -99,3 +99,11 @@ def test_a_number_that_is_gone_is_left_out() -> None:
     numbers.clear()
     assert not traced.measured().get("n")
     assert telemetry.active is None
+
+
+def test_numbers_of_several_are_put_together() -> None:
+    traced = Traced()
+    for number in (2, None, 5):
+        traced.telemetry.observe("all", "Altogether.", lambda number=number: number)
+        traced.telemetry.observe("most", "Most.", lambda number=number: number, together=max)
+    assert traced.gauges() == {"all": 7, "most": 5}

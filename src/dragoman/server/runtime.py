@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import logging
-import weakref
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Final
@@ -15,6 +14,7 @@ from dragoman.clock import Clock, SystemClock
 from dragoman.dialects.profiles import RXJS
 from dragoman.errors import StoreError
 from dragoman.push.tally import Tally
+from dragoman.server import gauges
 from dragoman.server.access import Access
 from dragoman.server.config import Settings
 from dragoman.server.hub import Hub
@@ -95,6 +95,16 @@ class Runtime:
         """How many streams are open."""
         return len(self.hub)
 
+    @property
+    def running_turns(self) -> int:
+        """How many turns are at work."""
+        return 0 if self._parts is None else self._parts[1].slots.running
+
+    @property
+    def waiting_turns(self) -> int:
+        """How many turns wait for room among those at work."""
+        return 0 if self._parts is None else self._parts[1].slots.waiting
+
     async def push_overview(self) -> PendingOverview | None:
         """Count webhooks and what they wait for, None before the start."""
         return None if self._parts is None else await self._parts[0].webhooks.overview()
@@ -119,7 +129,8 @@ class Runtime:
         async with self._starting:
             if self._parts is not None:
                 return
-            self._measure()
+            if (tracing := telemetry.look()) is not None:
+                gauges.observe(tracing, self)
             settings = self._settings
             store = self._given_store or open_store(settings.store)
             await store.open()
@@ -214,19 +225,6 @@ class Runtime:
             return
         await self._parts[1].drain(self._settings.shutdown_grace_seconds)
         self.hub.close()
-
-    def _measure(self) -> None:
-        """Let those who measure read the gauges of this runtime, as long as it lives."""
-        tracing = telemetry.look()
-        if tracing is None:
-            return
-        this = weakref.ref(self)
-
-        def read(value: Callable[[Runtime], int]) -> Callable[[], int | None]:
-            return lambda: None if (runtime := this()) is None else value(runtime)
-
-        tracing.observe("a2a.streams", "Open streams.", read(lambda one: len(one.hub)))
-        tracing.observe("a2a.tasks.live", "Tasks in memory.", read(lambda one: one.live_tasks))
 
     async def _beat(self) -> None:
         """One timer for all streams: each idle one sends a comment."""

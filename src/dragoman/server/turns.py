@@ -242,9 +242,16 @@ class Turns:
             if self._marks_traces:
                 trace_id, span_id = tracing.ids()
                 live.marks = {"traceId": trace_id, "spanId": span_id}
-            outcome = await (
-                self._run_within(seconds, live, turn) if seconds else self._worker.run(turn)
-            )
+            try:
+                outcome = await (
+                    self._run_within(seconds, live, turn) if seconds else self._worker.run(turn)
+                )
+            except Exception as error:
+                if turn.is_put_aside:
+                    raise
+                # Told while the span is current, so that the log names it.
+                span.fail(type(error).__qualname__)
+                outcome = Failed(self._say_why(live, error))
             span.tell("a2a.task.state", _STATE_OF[type(outcome)].value)
             return outcome
 
