@@ -13,6 +13,7 @@ after a space, ``tracestate`` if there is one; "" for none.
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
@@ -99,8 +100,9 @@ class Telemetry:
         self._requests = self._meter.create_histogram(
             "rpc.server.duration", unit="ms", description="How long operations took."
         )
-        self._moves = self._meter.create_counter(
-            "a2a.tasks", description="Tasks that have come to a state."
+        self._moves: Counter[str] = Counter()
+        self._meter.create_observable_counter(
+            "a2a.tasks", [self._read_moves], description="Tasks that have come to a state."
         )
         self._commits = self._meter.create_histogram(
             "dragoman.commit.size", description="Writes that shared a commit."
@@ -160,9 +162,12 @@ class Telemetry:
         """Return the ids of the current trace and span as hexadecimals, "" for none."""
         return ids_of(self.trace())
 
-    def _within(self, trace: str) -> Context:
+    def _within(self, trace: str) -> Context | None:
         if not trace:
             return self._nothing
+        if trace == self.trace():
+            # What the message began goes on in the context that it came in.
+            return None
         # Unlike a header, this was written by us.
         parent, _, state = trace.partition(" ")
         _, trace_id, span_id, flags = parent.split("-")
@@ -185,7 +190,15 @@ class Telemetry:
 
     def task_moved(self, state: str) -> None:
         """Count a task that has come to a state."""
-        self._moves.add(1, {"a2a.task.state": state})
+        # Counted here, and read when measurements are collected: the SDK's own counting takes far
+        # longer, and there are several of these to a request.
+        self._moves[state] += 1
+
+    def _read_moves(self, _: CallbackOptions) -> list[Observation]:
+        return [
+            self._metrics.Observation(count, {"a2a.task.state": state})
+            for state, count in self._moves.copy().items()
+        ]
 
     def committed(self, writes: int) -> None:
         """Measure a commit."""
