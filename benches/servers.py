@@ -82,7 +82,7 @@ class Spec:
     `replicas` on one PostgreSQL are sampled as one server.
     `options` are further ones for `dragoman serve`.
     `guard` names the agent of ours that asks its callers who they are; without it nobody is asked.
-    `is_traced`: whether spans are made of everything.
+    `telemetry` names the agent of ours that has OpenTelemetry set up.
     """
 
     side: Side
@@ -92,13 +92,14 @@ class Spec:
     options: tuple[str, ...] = ()
     guard: str = ""
     replicas: int = 1
-    is_traced: bool = False
+    telemetry: str = ""
 
     @property
     def name(self) -> str:
         """A short name for logs and results."""
         stored = f"-{self.stored}" if self.stored else ""
-        guard = f"-{self.guard}" if self.guard else "-traced" if self.is_traced else ""
+        kind = self.guard or self.telemetry
+        guard = f"-{kind}" if kind else ""
         replicas = f"-x{self.replicas}" if self.replicas > 1 else ""
         return f"{self.side}-{'grpc' if self.is_grpc else self.store}{stored}{guard}{replicas}"
 
@@ -227,8 +228,8 @@ class Fleet:
         if spec.guard:
             credentials.prepare()
             agent = f"benches.agents.guarded:{spec.guard}"
-        if spec.is_traced:
-            agent = "benches.agents.traced:agent"
+        if spec.telemetry:
+            agent = f"benches.agents.{spec.telemetry}:agent"
         # Each dead webhook would have a line.
         level = "error" if spec.options else "warning"
         return [program, "serve", agent, *arguments, *spec.options, "--log-level", level]

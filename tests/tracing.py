@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from opentelemetry.sdk.metrics import MeterProvider
-from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+from opentelemetry.sdk.metrics.export import (
+    DataPointT,
+    InMemoryMetricReader,
+    NumberDataPoint,
+)
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
@@ -52,15 +56,35 @@ class Traced:
 
     def measured(self) -> dict[str, list[Mapping[str, object]]]:
         """Return the attributes of all that was measured, by the name of the measurement."""
+        return {
+            name: [dict(point.attributes or {}) for point in points]
+            for name, points in self._collected().items()
+        }
+
+    def gauges(self) -> dict[str, float]:
+        """Return the numbers that are read when measurements are collected."""
+        return {
+            name: point.value
+            for name, points in self._collected().items()
+            for point in points
+            if isinstance(point, NumberDataPoint) and not point.attributes
+        }
+
+    def example_traces(self, name: str) -> set[str]:
+        """Return the ids of the traces that are examples of a measurement."""
+        return {
+            f"{example.trace_id or 0:032x}"
+            for point in self._collected()[name]
+            for example in point.exemplars
+        }
+
+    def _collected(self) -> dict[str, list[DataPointT]]:
         data = self._reader.get_metrics_data()
-        found: dict[str, list[Mapping[str, object]]] = {}
+        found: dict[str, list[DataPointT]] = {}
         for resource in data.resource_metrics if data is not None else ():
             for scope in resource.scope_metrics:
                 for metric in scope.metrics:
-                    points: list[Mapping[str, object]] = [
-                        dict(point.attributes or {}) for point in metric.data.data_points
-                    ]
-                    found.setdefault(metric.name, []).extend(points)
+                    found.setdefault(metric.name, []).extend(metric.data.data_points)
         return found
 
 

@@ -30,13 +30,16 @@ __all__ = (
     "OURS_GRPC",
     "OURS_HERE",
     "OURS_KEYED",
+    "OURS_MEASURED",
     "OURS_MEMORY",
     "OURS_POSTGRES",
     "OURS_REPLICAS",
     "OURS_REST",
+    "OURS_SAMPLED",
     "OURS_TOKENED",
     "OURS_TOLD_OF",
     "OURS_TRACED",
+    "OURS_TWO_SPANS",
     "OURS_VERIFYING",
     "OUR_CALLER",
     "SCENARIOS",
@@ -88,7 +91,8 @@ OURS_REST = "dragoman HTTP+JSON"
 OURS_0_3, OURS_0_3_REST, OURS_0_1 = "dragoman 0.3", "dragoman 0.3 HTTP+JSON", "dragoman 0.1"
 OURS_KEYED, OURS_TOKENED = "dragoman API key", "dragoman JWT"
 OURS_VERIFYING = "dragoman new JWT"
-OURS_TRACED = "dragoman traced"
+OURS_TRACED, OURS_SAMPLED = "dragoman traced", "dragoman sampled"
+OURS_MEASURED, OURS_TWO_SPANS = "dragoman measured", "dragoman two spans"
 OURS_GRPC, OURS_0_3_GRPC = "dragoman gRPC", "dragoman 0.3 gRPC"
 SDK_GRPC, BARE_GRPC = "a2a-sdk gRPC", "bare gRPC"
 OURS_TOLD_OF = "dragoman webhooks"
@@ -102,7 +106,10 @@ _SUBJECT = Spec("subject", "sqlite")
 _SUBJECT_MEMORY = Spec("subject", "memory")
 _SUBJECT_KEYED = Spec("subject", "memory", guard="keyed")
 _SUBJECT_TOKENED = Spec("subject", "memory", guard="tokened")
-_SUBJECT_TRACED = Spec("subject", "memory", is_traced=True)
+_SUBJECT_TRACED = Spec("subject", "memory", telemetry="traced")
+_SUBJECT_SAMPLED = Spec("subject", "memory", telemetry="sampled")
+_SUBJECT_MEASURED = Spec("subject", "memory", telemetry="measured")
+_SUBJECT_TWO_SPANS = Spec("subject", "memory", telemetry="two_spans")
 _SUBJECT_STORED = Spec("subject", "sqlite", samples.STORED_TASKS)
 _SUBJECT_PUSHING = Spec("subject", "sqlite", options=samples_push.OPTIONS)
 _SUBJECT_POSTGRES = Spec("subject", "postgres")
@@ -198,6 +205,9 @@ SCENARIOS: Final = (
         (
             Lane(OURS_MEMORY, _SUBJECT_MEMORY, samples.sends(wire.echo_jsonrpc)),
             Lane(OURS_TRACED, _SUBJECT_TRACED, samples.sends(wire.echo_jsonrpc)),
+            Lane(OURS_SAMPLED, _SUBJECT_SAMPLED, samples.sends(wire.echo_jsonrpc)),
+            Lane(OURS_MEASURED, _SUBJECT_MEASURED, samples.sends(wire.echo_jsonrpc)),
+            Lane(OURS_TWO_SPANS, _SUBJECT_TWO_SPANS, samples.sends(wire.echo_jsonrpc)),
         ),
         min_rounds=20,
     ),

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from pathlib import Path
 
 import pytest
 
 from dragoman import Agent, Context, Peer, connect, telemetry
-from tests.serving import serving
+from dragoman.model.push import TaskPushNotificationConfig
+from tests.durability.waiting import find, until
+from tests.scenarios.webhooks import INNER
+from tests.serving import free_port, serving
 from tests.tracing import Traced
 
 TRACE = "0af7651916cd43dd8448eb211c80319c"
@@ -108,6 +112,39 @@ async def test_a_failure_is_told_by_its_kind_alone(traced: Traced) -> None:
     assert "hunter2" not in "".join(one.to_json() for one in traced.spans)
 
 
+async def test_the_log_names_the_span_of_the_turn_that_failed(traced: Traced) -> None:
+    agent = Agent("Broken", "Fails.")
+
+    @agent.skill
+    async def fail(text: str) -> str:
+        """Fail."""
+        raise ValueError(text)
+
+    lines: list[tuple[str, tuple[str, str]]] = []
+
+    class Lines(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            lines.append((record.getMessage(), traced.telemetry.ids()))
+
+    handler, logger = Lines(), logging.getLogger("dragoman.server.turns")
+    logger.addHandler(handler)
+    try:
+        async with (
+            serving(agent) as served,
+            connect(served.url, headers={"traceparent": PARENT}) as client,
+        ):
+            await client.send("now")
+    finally:
+        logger.removeHandler(handler)
+    span = traced.one("invoke_agent fail")
+    assert span.attributes is not None
+    assert span.attributes["a2a.task.state"] == "TASK_STATE_FAILED"
+    assert span.context is not None
+    ((line, ids),) = lines
+    assert "failed (error id" in line
+    assert ids == (TRACE, f"{span.context.span_id:016x}")
+
+
 async def test_what_is_refused_is_measured_as_what_it_is(traced: Traced, tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path}/tasks.db"
     async with serving(flights(), store=store) as served, connect(served.url) as client:
@@ -121,6 +158,56 @@ async def test_what_is_refused_is_measured_as_what_it_is(traced: Traced, tmp_pat
     states = {one["a2a.task.state"] for one in measured["a2a.tasks"]}
     assert "TASK_STATE_COMPLETED" in states
     assert {"dragoman.commit.size", "a2a.streams", "a2a.tasks.live"} <= measured.keys()
+
+
+async def test_a_duration_has_its_trace_as_an_example(traced: Traced) -> None:
+    async with (
+        serving(flights()) as served,
+        connect(served.url, headers={"traceparent": PARENT}) as client,
+    ):
+        await client.send("rome")
+    assert TRACE in traced.example_traces("rpc.server.duration")
+
+
+async def test_turns_at_work_and_those_that_wait_are_counted(traced: Traced) -> None:
+    agent, gate = Agent("Slow", "Takes its time."), asyncio.Event()
+
+    @agent.skill
+    async def wait(text: str) -> str:
+        """Wait."""
+        await gate.wait()
+        return text
+
+    async with serving(agent, max_running_turns=2) as served, connect(served.url) as client:
+        begun = [await client.start(text) for text in "abc"]
+        during = await asyncio.to_thread(traced.gauges)
+        gate.set()
+        for one in begun:
+            await client.task(one.task_id).wait()
+        await until(lambda: traced.gauges()["dragoman.turns.running"] == 0)
+        after = await asyncio.to_thread(traced.gauges)
+    assert (during["dragoman.turns.running"], during["dragoman.turns.waiting"]) == (2, 1)
+    assert (after["dragoman.turns.running"], after["dragoman.turns.waiting"]) == (0, 0)
+
+
+async def test_what_webhooks_wait_for_is_measured(traced: Traced) -> None:
+    # Nobody listens there.
+    hook = TaskPushNotificationConfig(url=f"http://127.0.0.1:{free_port()}/")
+    async with (
+        serving(flights(), shutdown_grace_seconds=0, **INNER) as served,
+        connect(served.url) as client,
+    ):
+        before = await asyncio.to_thread(traced.gauges)
+        await client.send("rome", push=hook)
+
+        async def look() -> dict[str, float] | None:
+            found = await asyncio.to_thread(traced.gauges)
+            return found if found["dragoman.push.oldest"] > 0 else None
+
+        during = await find(look)
+    assert (before["dragoman.push.pending"], before["dragoman.push.oldest"]) == (0, 0)
+    assert during["dragoman.push.pending"] == 1
+    assert during["dragoman.push.dead_letters"] == 0
 
 
 async def test_side_by_side_calls_are_spans_of_the_same_turn(traced: Traced) -> None:

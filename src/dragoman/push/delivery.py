@@ -6,6 +6,9 @@ webhook was registered in.
 
 from __future__ import annotations
 
+from urllib.parse import urlsplit
+
+from dragoman import telemetry
 from dragoman.clock import Clock
 from dragoman.egress import DestinationRefusedError, Egress, NoAnswerError
 from dragoman.errors import UsageError
@@ -20,9 +23,18 @@ from dragoman.push.headers import (
 )
 from dragoman.push.hmac_signing import hmac_headers, is_hmac, read_secret
 from dragoman.push.jwt_signing import sign_jwt
-from dragoman.push.outcomes import Answered, Forbidden, Outcome, Unanswered, Unsendable
+from dragoman.push.outcomes import (
+    Answered,
+    Forbidden,
+    Outcome,
+    Unanswered,
+    Unsendable,
+    Verdict,
+    verdict_of,
+)
 from dragoman.push.parcel import Parcel
 from dragoman.push.signing_keys import SigningKey, SigningKeys
+from dragoman.telemetry import CurrentSpan, Telemetry
 
 __all__ = ("Deliverer", "headers_of")
 
@@ -45,8 +57,33 @@ class Deliverer:
 
     async def deliver(self, config: TaskPushNotificationConfig, parcel: Parcel) -> Outcome:
         """Send a notification to a webhook once. Whatever comes of it is an outcome."""
+        if telemetry.active is not None:
+            return await self._deliver_traced(telemetry.active, config, parcel)
+        return await self._attempt(config, parcel, {})
+
+    async def _deliver_traced(
+        self, tracing: Telemetry, config: TaskPushNotificationConfig, parcel: Parcel
+    ) -> Outcome:
+        """Do the same as a span of the trace that the parcel tells of; the receiver goes on."""
+        attributes = {
+            "http.request.method": "POST",
+            # No more of the address than this: paths of webhooks may be secrets.
+            "server.address": urlsplit(config.url).hostname or "",
+            "messaging.message.id": parcel.id,
+            "a2a.task.id": config.task_id,
+        }
+        with tracing.span(
+            "send notification", attributes, kind="client", parent=parcel.trace
+        ) as span:
+            outcome = await self._attempt(config, parcel, tracing.outgoing())
+            _tell(span, outcome)
+            return outcome
+
+    async def _attempt(
+        self, config: TaskPushNotificationConfig, parcel: Parcel, further: dict[str, str]
+    ) -> Outcome:
         try:
-            headers = headers_of(
+            headers = further | headers_of(
                 config,
                 parcel,
                 now_ms=self._clock.now_ms(),
@@ -61,6 +98,15 @@ class Deliverer:
         except NoAnswerError as problem:
             return Unanswered(finding=problem.finding)
         return Answered(status=answer.status, retry_after=answer.headers.get("retry-after", ""))
+
+
+def _tell(span: CurrentSpan, outcome: Outcome) -> None:
+    kind = type(outcome).__name__
+    if isinstance(outcome, Answered):
+        span.tell("http.response.status_code", outcome.status)
+        kind = str(outcome.status)
+    if verdict_of(outcome) is not Verdict.DELIVERED:
+        span.fail(kind)
 
 
 def headers_of(

@@ -13,11 +13,13 @@ class Parcel(Struct, frozen=True, kw_only=True):
     Attributes:
         id: what it is called; every attempt repeats it, so that receivers know it again.
         version: of the protocol, in whose form the body is.
+        trace: of what it tells of, as ``dragoman.telemetry`` has it; "" if that was not traced.
     """
 
     id: str
     body: bytes
     version: str = "1.0"
+    trace: str = ""
 
     @property
     def headers(self) -> dict[str, str]:

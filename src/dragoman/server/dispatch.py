@@ -256,22 +256,18 @@ class Dispatcher:
         """Do the same as a span; the stream that is the answer to some is no part of it."""
         tracing = telemetry.active
         assert tracing is not None  # noqa: S101 - asked before
-        attributes = {
-            "rpc.system": "a2a",
-            "rpc.method": operation.value,
-            "a2a.dialect": reading.answer.name,
-        }
+        method, dialect = operation.value, reading.answer.name
         clock = self._runtime.clock
         began_ms = clock.now_ms()
         outcome = "ok"
-        try:
-            with tracing.served(f"a2a.{operation.value}", visitor.headers, attributes):
+        with tracing.served(method, dialect, visitor.headers):
+            try:
                 return await self._serve(operation, reading, extensions, visitor)
-        except A2AError as error:
-            outcome = spelling_of(error).reason
-            raise
-        finally:
-            tracing.took(clock.now_ms() - began_ms, {**attributes, "a2a.outcome": outcome})
+            except A2AError as error:
+                outcome = spelling_of(error).reason
+                raise
+            finally:
+                tracing.took(clock.now_ms() - began_ms, method, dialect, outcome)
 
     async def _serve(
         self,

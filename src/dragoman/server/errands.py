@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
 from msgspec import Struct
 
+from dragoman.engine.journal import TURN, JournalEntry
 from dragoman.model.base import JsonObject
 from dragoman.model.messages import Message
 from dragoman.service.principal import NOBODY, Principal
@@ -19,6 +21,7 @@ __all__ = (
     "decode_answer",
     "decode_errand",
     "encode",
+    "trace_at",
 )
 
 
@@ -29,7 +32,7 @@ class Errand(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
         principal: who sent it. It is stored with the rest, so that a turn which is run again finds
             its caller to be who it was.
         is_answer: it was sent to a task that waited for its client, which another replica holds.
-        trace: the span that it came with, as ``traceparent`` names it; "" if nothing is traced.
+        trace: what it came with, as ``dragoman.telemetry`` has it; "" if nothing is traced.
         secret: the number of the secret that holds the content of the message, which itself has a
             placeholder; 0 if it is no secret.
         sealed: that content on its way there, encrypted.
@@ -68,6 +71,21 @@ class Answer(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
 encode: Final = msgspec.json.Encoder().encode
 decode_errand: Final = msgspec.json.Decoder(Errand).decode
 decode_answer: Final = msgspec.json.Decoder(Answer).decode
+
+
+class _Traced(Struct, gc=False):
+    """An errand, as far as its trace is concerned."""
+
+    trace: str = ""
+
+
+_decode_traced: Final = msgspec.json.Decoder(_Traced).decode
+
+
+def trace_at(journal: Sequence[JournalEntry], seq: int) -> str:
+    """Return the trace of the turn that an event belongs to, "" if it was not traced."""
+    begun = [entry for entry in journal if entry.kind == TURN and entry.seq < seq]
+    return _decode_traced(begun[-1].result).trace if begun else ""
 
 
 class QueuedErrand:

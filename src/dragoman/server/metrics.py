@@ -57,6 +57,16 @@ class Measured(Protocol):
         ...
 
     @property
+    def running_turns(self) -> int:
+        """How many turns are at work."""
+        ...
+
+    @property
+    def waiting_turns(self) -> int:
+        """How many turns wait for room among those at work."""
+        ...
+
+    @property
     def tally(self) -> Tally:
         """What has come of notifications."""
         ...
@@ -118,6 +128,13 @@ def _of_process(measured: Measured) -> Iterator[Sample]:
     )
     yield Sample("dragoman_live_tasks", "gauge", "Tasks in memory.", measured.live_tasks)
     yield Sample("dragoman_open_streams", "gauge", "Open streams.", measured.open_streams)
+    yield Sample("dragoman_turns_running", "gauge", "Turns at work.", measured.running_turns)
+    yield Sample(
+        "dragoman_turns_waiting",
+        "gauge",
+        "Turns that wait for room among those at work.",
+        measured.waiting_turns,
+    )
 
 
 async def _of_push(measured: Measured) -> list[Sample]:
@@ -150,7 +167,6 @@ async def _of_push(measured: Measured) -> list[Sample]:
 
 
 def _of_overview(overview: PendingOverview, now_ms: int) -> Iterator[Sample]:
-    waited = max(0, now_ms - overview.oldest_ms) / 1000 if overview.oldest_ms else 0
     yield Sample("dragoman_push_webhooks", "gauge", "Registered webhooks.", overview.webhooks)
     yield Sample(
         "dragoman_push_pending", "gauge", "Webhooks with something to send.", overview.pending
@@ -159,7 +175,7 @@ def _of_overview(overview: PendingOverview, now_ms: int) -> Iterator[Sample]:
         "dragoman_push_oldest_pending_seconds",
         "gauge",
         "How long the webhook has waited that waits longest.",
-        waited,
+        overview.waited_seconds(now_ms),
     )
     yield Sample(
         "dragoman_push_dead_letters",

@@ -10,6 +10,7 @@ import asyncio
 from hashlib import sha256
 from typing import Final
 
+from dragoman import telemetry
 from dragoman.dialects.base import RpcDialect
 from dragoman.dialects.v0_1.codec import V0_1
 from dragoman.dialects.v0_3.codec import V0_3_DIALECT, V0_3_TYPE_DIALECT
@@ -20,6 +21,7 @@ from dragoman.model.documents import EventDocument, TaskDocument
 from dragoman.push.news import Found, first_news
 from dragoman.push.parcel import Parcel
 from dragoman.push.sender import Notice
+from dragoman.server.errands import trace_at
 from dragoman.stores.base import TaskStore
 from dragoman.stores.webhooks import Webhook
 
@@ -73,7 +75,14 @@ class Notices:
             id=notification_id(webhook, event.seq),
             body=dialect.encode_notification(event, task),
             version=dialect.name.partition("+")[0],
+            trace=await self._trace_of(webhook.key.task_id, event.seq),
         )
+
+    async def _trace_of(self, task_id: str, seq: int) -> str:
+        """Return the trace that an event was written in; it is kept with what began the turn."""
+        if telemetry.active is None:
+            return ""
+        return trace_at(await self._store.read_journal(task_id), seq)
 
     async def _task_at(self, webhook: Webhook, event: EventDocument) -> TaskDocument:
         task_id = webhook.key.task_id

@@ -96,11 +96,13 @@ class Runner:
         self._clock = clock
         self._hub = hub
         self._limits = limits
-        self._slots = Slots(limits.running_turns, limits.waiting_turns, limits.turns_per_owner)
+        self.slots: Final = Slots(
+            limits.running_turns, limits.waiting_turns, limits.turns_per_owner
+        )
         self._turns = Turns(
             worker,
             store,
-            self._slots,
+            self.slots,
             clock,
             turn_seconds=limits.turn_seconds,
             marks_traces=marks_traces,
@@ -161,7 +163,7 @@ class Runner:
             raise UnavailableError(_STOPPING)
         if not self._store.is_available:
             raise UnavailableError(NO_STORE)
-        self._slots.check(owner)
+        self.slots.check(owner)
 
     def begin(
         self, task_id: str, record: NewTask, errand: Errand, send: SendRecord | None
@@ -184,7 +186,7 @@ class Runner:
         self._live[task_id] = live
         if record.alias:
             self._aliases[record.scope, record.alias] = task_id
-        live.seat = seat = Seat(self._slots, record.scope.owner)
+        live.seat = seat = Seat(self.slots, record.scope.owner)
         seat.claim()
         # Spawned before the first write is scheduled: a turn that ends in its first pass is one
         # write.
@@ -291,7 +293,7 @@ class Runner:
             self._spawn_errand(self._give_up(live, INTERRUPTED_REASON), f"end of {live.task_id}")
             return
         live.paused_ms = 0
-        live.seat = seat = Seat(self._slots, live.scope.owner)
+        live.seat = seat = Seat(self.slots, live.scope.owner)
         seat.claim()
         live.turn = self._nursery.spawn(self._turns.run_again(live, seat), name=live.task_id)
 
@@ -340,7 +342,7 @@ class Runner:
         """Have a message answered directly, without a task, in a slot like any turn."""
         self.check(owner)
         answered: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
-        seat = Seat(self._slots, owner)
+        seat = Seat(self.slots, owner)
         seat.claim()
         self._spawn_errand(
             self._turns.answer(plan, request, context_id, answered, seat),
@@ -413,7 +415,7 @@ class Runner:
         if live.standing.has_ended or live.failure is not None:
             return
         if NextTurn() in live.execute(command):
-            live.seat = seat = Seat(self._slots, live.scope.owner)
+            live.seat = seat = Seat(self.slots, live.scope.owner)
             seat.claim()
             live.turn = self._nursery.spawn(self._turns.go_on(live, seat), name=live.task_id)
 

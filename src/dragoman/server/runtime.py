@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import logging
-import weakref
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Final
@@ -17,6 +17,7 @@ from dragoman.clock import Clock, SystemClock
 from dragoman.dialects.profiles import RXJS
 from dragoman.errors import StoreError
 from dragoman.push.tally import Tally
+from dragoman.server import gauges
 from dragoman.server.access import Access
 from dragoman.server.cluster import Cluster
 from dragoman.server.config import Settings
@@ -110,6 +111,16 @@ class Runtime:
         """How many streams are open."""
         return len(self.hub)
 
+    @property
+    def running_turns(self) -> int:
+        """How many turns are at work."""
+        return 0 if self._parts is None else self._parts[1].slots.running
+
+    @property
+    def waiting_turns(self) -> int:
+        """How many turns wait for room among those at work."""
+        return 0 if self._parts is None else self._parts[1].slots.waiting
+
     async def push_overview(self) -> PendingOverview | None:
         """Count webhooks and what they wait for, None before the start."""
         return None if self._parts is None else await self._parts[0].webhooks.overview()
@@ -122,7 +133,9 @@ class Runtime:
     async def service(self) -> LocalService:
         """Return the service, starting it if the ASGI server has not asked for that."""
         if self._parts is None:
-            await self.start()
+            # Whoever comes first starts it for all: none of it belongs to that request, nor does
+            # what it leaves running belong to the trace of it.
+            await asyncio.create_task(self.start(), context=contextvars.Context())  # noqa: TID251 - awaited
         assert self._parts is not None  # noqa: S101 - start() has set it or raised
         return self._parts[2]
 
@@ -132,7 +145,8 @@ class Runtime:
         async with self._starting:
             if self._parts is not None:
                 return
-            self._measure()
+            if (tracing := telemetry.look()) is not None:
+                gauges.observe(tracing, self)
             settings = self._settings
             store = self._given_store or open_store(settings.store)
             bus = self._given_bus or open_bus(settings.bus, store=settings.store)
@@ -255,19 +269,6 @@ class Runtime:
         )
         await cluster.join()
         return cluster
-
-    def _measure(self) -> None:
-        """Let those who measure read the gauges of this runtime, as long as it lives."""
-        tracing = telemetry.look()
-        if tracing is None:
-            return
-        this = weakref.ref(self)
-
-        def read(value: Callable[[Runtime], int]) -> Callable[[], int | None]:
-            return lambda: None if (runtime := this()) is None else value(runtime)
-
-        tracing.observe("a2a.streams", "Open streams.", read(lambda one: len(one.hub)))
-        tracing.observe("a2a.tasks.live", "Tasks in memory.", read(lambda one: one.live_tasks))
 
     async def _beat(self) -> None:
         """One timer for all streams: each idle one sends a comment."""

@@ -369,7 +369,7 @@ def _errand(
         extensions=call.extensions,
         principal=call.principal,
         accepted_output_modes=() if configuration is None else configuration.accepted_output_modes,
-        trace="" if telemetry.active is None else telemetry.active.traceparent(),
+        trace="" if telemetry.active is None else telemetry.active.trace(),
         sealed=sealed,
     )
 

@@ -24,9 +24,15 @@ class Slots:
 
     def __init__(self, running: int, waiting: int, per_owner: int = sys.maxsize) -> None:
         self.held: Final = Holdings(per_owner, "turns at work or waiting")
+        self._limit = running
         self._free = running
         self._queue_limit = waiting
         self._queue: deque[asyncio.Future[None]] = deque()
+
+    @property
+    def running(self) -> int:
+        """Count the slots that are taken."""
+        return self._limit - self._free
 
     @property
     def waiting(self) -> int:

@@ -103,7 +103,7 @@ class LiveTurn:
 
     @property
     def trace(self) -> str:
-        """The span that the message came with, "" if nothing is traced."""
+        """The trace that the message came with, "" if nothing is traced."""
         return self._errand.trace
 
     @property

@@ -112,7 +112,7 @@ class Turns:
             if live.standing.state is TaskState.SUBMITTED:
                 if self._marks_traces and errand is not None and errand.trace:
                     # The turn has no span yet: what it begins with is of the message's own.
-                    _, trace_id, span_id, _ = errand.trace.split("-")
+                    trace_id, span_id = telemetry.ids_of(errand.trace)
                     live.marks = {"traceId": trace_id, "spanId": span_id}
                 live.execute(Start())
             following = errand
@@ -259,10 +259,17 @@ class Turns:
             if self._marks_traces:
                 trace_id, span_id = tracing.ids()
                 live.marks = {"traceId": trace_id, "spanId": span_id}
-            outcome = await (
-                self._run_within(seconds, live, turn) if seconds else self._worker.run(turn)
-            )
-            span.set_attribute("a2a.task.state", _STATE_OF[type(outcome)].value)
+            try:
+                outcome = await (
+                    self._run_within(seconds, live, turn) if seconds else self._worker.run(turn)
+                )
+            except Exception as error:
+                if turn.is_put_aside:
+                    raise
+                # Told while the span is current, so that the log names it.
+                span.fail(type(error).__qualname__)
+                outcome = Failed(self._say_why(live, error))
+            span.tell("a2a.task.state", _STATE_OF[type(outcome)].value)
             return outcome
 
     async def _run_within(self, seconds: float, live: LiveTask, turn: LiveTurn) -> Outcome:

@@ -170,6 +170,10 @@ class PendingOverview(Struct, frozen=True, kw_only=True, gc=False):
     oldest_ms: int
     dead_letters: int
 
+    def waited_seconds(self, now_ms: int) -> float:
+        """Tell how long the one has waited that waits longest."""
+        return max(0, now_ms - self.oldest_ms) / 1000 if self.oldest_ms else 0
+
 
 class WebhookStore(Protocol):
     """The webhooks of all tasks.

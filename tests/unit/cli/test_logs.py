@@ -5,7 +5,9 @@ from collections.abc import Generator
 
 import pytest
 
+from dragoman import telemetry
 from dragoman.cli.logs import set_up_logging, tell_replica
+from tests.tracing import Traced
 
 
 @pytest.fixture(autouse=True)
@@ -40,6 +42,24 @@ def test_a_line_for_machines(capsys: pytest.CaptureFixture[str]) -> None:
         "dragoman.test",
         'say "hi"\n',
     )
+
+
+def test_a_line_names_the_trace_it_belongs_to(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tracing = Traced().telemetry
+    monkeypatch.setattr(telemetry, "active", tracing)
+    with tracing.span("work", {}):
+        trace_id, span_id = tracing.ids()
+        for form in ("text", "json"):
+            set_up_logging("info", form)
+            logging.getLogger("dragoman.test").warning("within")
+    logging.getLogger("dragoman.test").warning("after")
+    text, within, after = capsys.readouterr().err.splitlines()
+    assert text.endswith(f"dragoman.test: within [trace {trace_id}]")
+    entry = json.loads(within)
+    assert (entry["trace_id"], entry["span_id"]) == (trace_id, span_id)
+    assert "trace_id" not in json.loads(after)
 
 
 def broken() -> None:

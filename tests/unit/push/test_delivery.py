@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from dragoman import telemetry
 from dragoman.cli.ports import listen
 from dragoman.cli.webhook import served
 from dragoman.clock import SystemClock
@@ -18,6 +19,7 @@ from dragoman.push.jwt_signing import BODY_CLAIM
 from dragoman.push.outcomes import Answered, Forbidden, Outcome, Unanswered, Unsendable
 from dragoman.push.parcel import Parcel
 from dragoman.push.signing_keys import SigningKeys
+from tests.tracing import Traced
 from tests.unit.egress.hosts import NAME, Names, Script, answering, hosting, inner, trap
 from tests.unit.push.receiving import status
 
@@ -125,6 +127,42 @@ async def test_keys_may_change_between_attempts(
         receiver = Receiver(keys=keys.jwks(), url=config.url)
         async with served(receiver, listener), sending(port, keys) as deliverer:
             assert await deliverer.deliver(config, PARCEL) == Answered(status=204)
+
+
+# --- traces -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (b"204 No Content", {"http.response.status_code": 204}),
+        (b"503 Busy", {"http.response.status_code": 503, "error.type": "503"}),
+    ],
+)
+async def test_an_attempt_is_a_span_that_the_receiver_is_told_of(
+    monkeypatch: pytest.MonkeyPatch, answer: bytes, told: dict[str, object]
+) -> None:
+    traced = Traced()
+    monkeypatch.setattr(telemetry, "active", traced.telemetry)
+    parcel = Parcel(id="n-1", body=status(), trace=f"00-{'a' * 32}-{'b' * 16}-01 v=1")
+    answers = answering(b"HTTP/1.1 %s\r\ncontent-length: 0\r\n\r\n" % answer)
+    async with hosting(answers) as host, sending(host.port) as deliverer:
+        await deliverer.deliver(webhook(host.port), parcel)
+    span = traced.one("send notification")
+    assert span.context is not None
+    assert span.parent is not None
+    assert f"{span.parent.span_id:016x}" == "b" * 16
+    head = host.heads[0].lower()
+    assert f"traceparent: 00-{'a' * 32}-{span.context.span_id:016x}-01\r\n" in head
+    assert "tracestate: v=1\r\n" in head
+    assert span.attributes == {
+        "http.request.method": "POST",
+        "server.address": NAME,
+        "messaging.message.id": "n-1",
+        "a2a.task.id": "t-1",
+        **told,
+    }
+    assert span.status.is_ok == ("error.type" not in told)
 
 
 # --- headers --------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dragoman.engine.journal import TURN, JournalEntry
 from dragoman.errors import StoreUnavailableError
 from dragoman.server.errands import (
     Answer,
@@ -11,6 +12,7 @@ from dragoman.server.errands import (
     decode_answer,
     decode_errand,
     encode,
+    trace_at,
 )
 from dragoman.service.principal import Principal
 from tests.strategies import json_objects, message_values, string_lists
@@ -65,6 +67,7 @@ def test_a_message_alone_takes_no_more_than_itself() -> None:
         Errand(message=user_message(), extensions=("https://example.com/x",)),
         Errand(message=user_message(), accepted_output_modes=("text/plain",)),
         Errand(message=user_message(), principal=Principal(owner="ada")),
+        Errand(message=user_message(), trace="00-a-b-01"),
     ],
 )
 def test_whatever_came_with_it_counts(errand: Errand) -> None:
@@ -88,3 +91,20 @@ async def test_one_that_could_not_be_stored_is_not() -> None:
     item = QueuedErrand(Errand(message=user_message()))
     item.stored.set_exception(StoreUnavailableError("disk full"))
     assert not item.is_stored
+
+
+@pytest.mark.parametrize(
+    ("seq", "trace"), [(1, ""), (2, "00-a-b-01"), (4, "00-a-b-01"), (5, ""), (9, "00-c-d-01 v=1")]
+)
+def test_an_event_is_of_the_trace_of_its_turn(seq: int, trace: str) -> None:
+    traces = [(1, "00-a-b-01"), (4, ""), (6, "00-c-d-01 v=1")]
+    turns = [
+        JournalEntry(n=n, kind=TURN, name="", result=_turn(begun), seq=last)
+        for n, (last, begun) in enumerate(traces, 1)
+    ]
+    step = JournalEntry(n=4, kind="step", name="s", result=b"null", seq=8)
+    assert trace_at([*turns, step], seq) == trace
+
+
+def _turn(trace: str) -> bytes:
+    return encode(Errand(message=user_message(), trace=trace))

@@ -25,6 +25,8 @@ class Process:
         self.is_ready = True
         self.live_tasks = 3
         self.open_streams = 2
+        self.running_turns = 7
+        self.waiting_turns = 6
         self.tally = Tally(delivered=5, retried=4, dead=1)
         self.overview = overview
         self.is_broken = False
@@ -100,6 +102,8 @@ async def test_every_number_is_there() -> None:
         "dragoman_ready": 1,
         "dragoman_live_tasks": 3,
         "dragoman_open_streams": 2,
+        "dragoman_turns_running": 7,
+        "dragoman_turns_waiting": 6,
         "dragoman_push_delivered_total": 5,
         "dragoman_push_retried_total": 4,
         "dragoman_push_dead_total": 1,

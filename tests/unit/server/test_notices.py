@@ -4,6 +4,8 @@ from collections.abc import AsyncIterator
 import msgspec
 import pytest
 
+from dragoman import telemetry
+from dragoman.engine.journal import TURN, JournalEntry
 from dragoman.errors import StoreError
 from dragoman.model.documents import encode_entry
 from dragoman.model.events import TaskArtifactUpdateEvent, TaskEvent, TaskStatusUpdateEvent
@@ -12,10 +14,12 @@ from dragoman.model.parts import Part
 from dragoman.model.push import TaskPushNotificationConfig
 from dragoman.model.tasks import Artifact, TaskState, TaskStatus
 from dragoman.push.parcel import Parcel
+from dragoman.server.errands import Errand, encode
 from dragoman.server.notices import Notices, notification_id
 from dragoman.stores.base import NewTask, Scope, TaskWrite
 from dragoman.stores.memory import MemoryTaskStore
 from dragoman.stores.webhooks import EventKind, NewWebhook, Webhook, WebhookKey
+from tests.tracing import Traced
 from tests.wire import Json
 
 SUBMITTED, WORKING, COMPLETED = TaskState.SUBMITTED, TaskState.WORKING, TaskState.COMPLETED
@@ -35,6 +39,9 @@ def chunk(number: int) -> TaskArtifactUpdateEvent:
 def asked(text: str) -> Message:
     return Message(message_id=text, role=Role.USER, parts=(Part(text=text),))
 
+
+TRACE = f"00-{'a' * 32}-{'b' * 16}-01"
+BEGUN_BY = Errand(message=asked("hello"), trace=TRACE)
 
 LOG: tuple[TaskEvent, ...] = (
     status(SUBMITTED),
@@ -66,6 +73,7 @@ async def store() -> AsyncIterator[MemoryTaskStore]:
             entries=tuple(entries),
             events=len(LOG),
             state=COMPLETED,
+            journal=(JournalEntry(n=1, kind=TURN, name="", result=encode(BEGUN_BY)),),
         ),
         done.set_result,
     )
@@ -108,6 +116,14 @@ async def parcel_of(store: MemoryTaskStore, hook: Webhook) -> tuple[Parcel, Json
 async def test_the_next_news_are_found_however_far_away(store: MemoryTaskStore) -> None:
     notice = await Notices(store).next_notice(webhook(cursor=2, state=WORKING))
     assert (notice.seq, notice.state) == (len(LOG), COMPLETED)
+
+
+async def test_a_parcel_is_of_the_trace_of_its_turn_if_anything_is_traced(
+    store: MemoryTaskStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert (await parcel_of(store, webhook()))[0].trace == ""
+    monkeypatch.setattr(telemetry, "active", Traced().telemetry)
+    assert (await parcel_of(store, webhook()))[0].trace == TRACE
 
 
 async def test_at_the_end_of_the_log_there_is_nothing_to_tell(store: MemoryTaskStore) -> None:

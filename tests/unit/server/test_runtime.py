@@ -1,6 +1,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
+from contextvars import ContextVar
 from pathlib import Path
 
 import pytest
@@ -296,3 +297,19 @@ async def test_what_is_to_be_written_before_the_end_is_written_after_the_last_tu
     await runtime.start()
     await runtime.stop()
     assert worker.life == ["startup", "shutdown", "flush"]
+
+
+async def test_what_the_first_request_starts_is_no_part_of_it() -> None:
+    shown: ContextVar[str] = ContextVar("shown", default="")
+    seen: list[str] = []
+
+    class Watching(ScriptedWorker):
+        async def startup(self) -> None:
+            seen.append(shown.get())
+            await super().startup()
+
+    house = House(Watching())
+    shown.set("the first request")
+    await house.runtime.service()
+    await house.runtime.stop()
+    assert seen == [""]

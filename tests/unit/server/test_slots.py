@@ -35,10 +35,12 @@ async def test_no_more_run_than_there_are_slots() -> None:
     slots = full(2)
     third = queued(slots)
     assert not third.done()
-    assert slots.waiting == 1
+    assert (slots.running, slots.waiting) == (2, 1)
     slots.give_back()
     assert third.done()
-    assert slots.waiting == 0
+    assert (slots.running, slots.waiting) == (2, 0)
+    slots.give_back()
+    assert slots.running == 1
 
 
 async def test_who_waits_longest_is_next() -> None:
