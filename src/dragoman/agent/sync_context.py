@@ -15,8 +15,8 @@ from dragoman.agent.context import (
     Context,
     Default,
     Seconds,
-    View,
 )
+from dragoman.agent.view import View
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence

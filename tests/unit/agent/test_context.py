@@ -19,26 +19,6 @@ class Address:
     number: int
 
 
-def test_a_context_shows_its_task() -> None:
-    turn = RecordingTurn(
-        "hi",
-        tenant="acme",
-        owner="ada",
-        scopes=("read", "write"),
-        metadata={"a": 1},
-        extensions=("https://x.example",),
-        accepted_output_modes=("text/plain",),
-    )
-    ctx = Context(turn)
-    assert (ctx.task_id, ctx.context_id) == ("task-1", "context-1")
-    assert (ctx.tenant, ctx.user) == ("acme", "ada")
-    assert (ctx.principal.owner, ctx.scopes) == ("ada", {"read", "write"})
-    assert (ctx.message, ctx.history) == (turn.message, (turn.message,))
-    assert ctx.metadata == {"a": 1}
-    assert ctx.extensions == ("https://x.example",)
-    assert ctx.accepted_output_modes == ("text/plain",)
-
-
 async def test_say_publishes_a_message_of_the_agent() -> None:
     turn = RecordingTurn("hi")
     await Context(turn).say("Half way", {"percent": 50}, metadata={"a": 1})
