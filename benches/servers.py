@@ -67,18 +67,23 @@ class ServerError(Exception):
 
 @dataclass(frozen=True)
 class Spec:
-    """Which server: whose, on which store, holding how many tasks, speaking gRPC alone or not."""
+    """Which server: whose, on which store, holding how many tasks, speaking gRPC alone or not.
+
+    `agent` names the one of ours, if another is served than all sides have.
+    """
 
     side: Side
     store: str = "memory"
     stored: int = 0
     is_grpc: bool = False
+    agent: str = "subject"
 
     @property
     def name(self) -> str:
         """A short name for logs and results."""
         stored = f"-{self.stored}" if self.stored else ""
-        return f"{self.side}-{'grpc' if self.is_grpc else self.store}{stored}"
+        whose = self.agent if self.side == "subject" else self.side
+        return f"{whose}-{'grpc' if self.is_grpc else self.store}{stored}"
 
     @property
     def environment(self) -> str:
@@ -172,7 +177,7 @@ class Fleet:
             arguments += ["--grpc"] if spec.is_grpc else []
             return [interpreter, script, *arguments, "--preload", str(spec.stored)]
         program = str(Path(sys.executable).with_name("dragoman"))
-        agent = str(AGENTS / "subject.py")
+        agent = str(AGENTS / f"{spec.agent}.py")
         return [program, "serve", agent, *arguments, "--log-level", "warning"]
 
     def _database(self, spec: Spec) -> str:

@@ -27,6 +27,7 @@ from benches.servers import Server
 __all__ = (
     "SEND_CONNECTIONS",
     "SEND_SECONDS",
+    "SHORT_SECONDS",
     "STORED_TASKS",
     "WARM_REQUESTS",
     "chunks",

@@ -6,7 +6,7 @@ from typing import Final
 
 from benches import wire
 from benches.meter import Outcome
-from benches.metrics import samples, samples_client, samples_grpc
+from benches.metrics import samples, samples_client, samples_grpc, samples_signed
 from benches.metrics.samples_client import MANY, ONE, calls
 from benches.servers import Server, Spec
 
@@ -22,6 +22,7 @@ __all__ = (
     "OURS_GRPC",
     "OURS_MEMORY",
     "OURS_REST",
+    "OURS_SIGNED",
     "OUR_CALLER",
     "SCENARIOS",
     "SDK",
@@ -67,6 +68,7 @@ OURS, OURS_MEMORY = "dragoman", "dragoman memory"
 SDK, SDK_SQLITE = "a2a-sdk", "a2a-sdk sqlite"
 BARE, BARE_SQLITE = "bare", "bare sqlite"
 OURS_REST = "dragoman HTTP+JSON"
+OURS_SIGNED = "dragoman signed"
 OURS_0_3, OURS_0_3_REST, OURS_0_1 = "dragoman 0.3", "dragoman 0.3 HTTP+JSON", "dragoman 0.1"
 OURS_GRPC, OURS_0_3_GRPC = "dragoman gRPC", "dragoman 0.3 gRPC"
 SDK_GRPC, BARE_GRPC = "a2a-sdk gRPC", "bare gRPC"
@@ -74,6 +76,7 @@ OUR_CALLER, SDK_CALLER = "dragoman client", "a2a-sdk client"
 
 _SUBJECT = Spec("subject", "sqlite")
 _SUBJECT_MEMORY = Spec("subject", "memory")
+_SIGNED = Spec("subject", "memory", agent="signed")
 _SUBJECT_STORED = Spec("subject", "sqlite", samples.STORED_TASKS)
 _SDK = Spec("sdk", "memory")
 _SDK_SQLITE = Spec("sdk", "sqlite")
@@ -126,6 +129,15 @@ SCENARIOS: Final = (
             Lane(OURS_0_1, _SUBJECT_MEMORY, samples.sends(wire.echo_v0_1)),
         ),
         min_rounds=20,
+    ),
+    Scenario(
+        "signed",
+        (
+            Lane(OURS_MEMORY, _SUBJECT_MEMORY, samples_signed.send),
+            Lane(OURS_SIGNED, _SIGNED, samples_signed.send),
+        ),
+        prepare=samples_signed.prepare,
+        min_rounds=10,
     ),
     Scenario(
         "grpc",

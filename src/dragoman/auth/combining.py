@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol, TypeAlias, runtime_checkable
 
-from dragoman.auth.authenticator import Authenticator, Evidence, Principal
+from dragoman.auth.authenticator import Authenticator, Evidence, Principal, SignsBodies
 from dragoman.errors import (
     A2AError,
     PermissionDeniedError,
@@ -63,6 +63,16 @@ class Scoped:
         """What a caller is told who has shown nothing."""
         return self._inner.challenge
 
+    @property
+    def signs_bodies(self) -> bool:
+        """Whether callers sign bodies."""
+        return _signs_bodies(self._inner)
+
+    @property
+    def is_optional(self) -> bool:
+        """Whether requests that are not signed are let in; nobody has no scopes."""
+        return False
+
     async def authenticate(self, evidence: Evidence) -> Principal | None:
         """Return who calls; see ``Authenticator.authenticate``.
 
@@ -110,6 +120,8 @@ class Combination:
         schemes: ``securitySchemes`` of the card.
         requirements: ``securityRequirements`` of the card, in the order of the alternatives.
         challenges: what ``WWW-Authenticate`` tells a caller who has shown nothing.
+        needs_body: whether every alternative has a member whose callers sign bodies, so that the
+            agent can be called by JSON-RPC alone.
     """
 
     def __init__(self, alternatives: Alternative | Sequence[Alternative]) -> None:
@@ -129,6 +141,7 @@ class Combination:
         self._members = tuple({id(member): member for member in members}.values())
         self.schemes = _schemes(self._members)
         self.requirements = _requirements(self._alternatives)
+        self.needs_body = all(any(map(_signs_bodies, each)) for each in self._alternatives)
         told = dict.fromkeys(member.challenge for member in self._members)
         self.challenges = tuple(challenge for challenge in told if challenge)
 
@@ -223,8 +236,16 @@ def _schemes(members: Iterable[Authenticator]) -> dict[str, SecurityScheme]:
     return schemes
 
 
+def _signs_bodies(member: Authenticator) -> bool:
+    return isinstance(member, SignsBodies) and member.signs_bodies
+
+
+def _is_optional(member: Authenticator) -> bool:
+    return isinstance(member, SignsBodies) and member.is_optional
+
+
 def _requirements(
-    alternatives: Iterable[Sequence[Authenticator]],
+    alternatives: Sequence[Sequence[Authenticator]],
 ) -> tuple[SecurityRequirement, ...]:
     found: list[SecurityRequirement] = []
     for members in alternatives:
@@ -233,6 +254,9 @@ def _requirements(
         # Two issuers of the same kind of token are one alternative to who reads the card.
         if requirement not in found:
             found.append(requirement)
+    if any(len(members) == 1 and _is_optional(members[0]) for members in alternatives):
+        # One that asks for nothing is how a card says that it does not insist.
+        found.append(SecurityRequirement())
     return tuple(found)
 
 

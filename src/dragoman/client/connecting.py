@@ -8,6 +8,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from dragoman.auth.choosing import signs_bodies
 from dragoman.auth.origins import origin_of
 from dragoman.bindings.grpc.base import is_installed
 from dragoman.client.calling import Caller
@@ -120,7 +121,7 @@ async def connect(
             bindings=_bindings_of(binding),
             version=wanted,
             tenant=tenant,
-            installed=_installed(),
+            installed=_usable(auth),
             is_xpr=found.reading.is_xpr,
         )
         dialer = Dialer(
@@ -166,5 +167,8 @@ def _bindings_of(names: str | Sequence[str]) -> tuple[Binding, ...]:
     return tuple(binding_named(name) for name in listed)
 
 
-def _installed() -> tuple[Binding, ...]:
+def _usable(auth: Held | None) -> tuple[Binding, ...]:
+    """Return the bindings that can be used here, with what the user has to show."""
+    if auth is not None and signs_bodies(auth):
+        return ("JSONRPC",)
     return tuple(name for name in BINDINGS if name != "GRPC" or is_installed())

@@ -186,7 +186,7 @@ class HttpTransport:
     ) -> AsyncGenerator[HttpAnswer]:
         attached = await self._escort.attachment_for(sent.url)
         url = attached.applied_to(sent.url)
-        headers = {**attached.http_headers(), **headers}
+        headers = {**attached.http_headers(sent.body), **headers}
         if sent.content_type:
             headers["Content-Type"] = sent.content_type
         async with self._pool.exchange(

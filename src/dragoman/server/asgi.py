@@ -172,6 +172,7 @@ class App:
             public_url=settings.public_url,
             allows_origin=self._cors.allows if self._cors is not None else lambda _: False,
             counter=turnstile,
+            needs_body=authentication is not None and authentication.needs_body,
         )
         gate = Gate(
             tenants=agent.tenants,

@@ -207,6 +207,7 @@ class CardDesk:
         self._signing = signing
         self._schemes = authentication.schemes if authentication else {}
         self._requirements = authentication.requirements if authentication else ()
+        self._is_rpc_alone = authentication is not None and authentication.needs_body
         self._last_modified = formatdate(started_ms / 1000, usegmt=True)
         self._file = lru_cache(maxsize=_BASES)(self._make)
         self._grpc_port: int | None = None
@@ -265,8 +266,10 @@ class CardDesk:
         return replace(skill, security_requirements=requirements)
 
     def _interfaces(self, base: str, tenants: Sequence[str]) -> tuple[AgentInterface, ...]:
-        urls = {"JSONRPC": f"{base}/", "HTTP+JSON": base}
-        if self._grpc_port is not None:
+        urls = {"JSONRPC": f"{base}/"}
+        if not self._is_rpc_alone:
+            urls["HTTP+JSON"] = base
+        if self._grpc_port is not None and not self._is_rpc_alone:
             urls["GRPC"] = grpc_address(base, self._grpc_port)
         return tuple(
             AgentInterface(

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, Final, Protocol, cast
 from urllib.parse import parse_qs, quote
 
-from dragoman.auth.authenticator import Evidence
+from dragoman.auth.authenticator import Evidence, ReadBody
 from dragoman.dialects.base import RpcDialect
 from dragoman.model.documents import EventDocument
 from dragoman.server.door import Door
@@ -107,6 +107,7 @@ class Exchange:
     """
 
     __slots__ = (
+        "_body",
         "_receive",
         "_scope",
         "_send",
@@ -125,6 +126,7 @@ class Exchange:
         self._scope = scope
         self._receive = receive
         self._send = send
+        self._body: bytes | None = None
         self.voice: RpcDialect | None = None
         self.principal: Principal = NOBODY
         self.also: tuple[Header, ...] = SECURITY_HEADERS
@@ -156,9 +158,10 @@ class Exchange:
         """The address that was connected to."""
         return self._scope.get("server")
 
-    def evidence(self) -> Evidence:
+    def evidence(self, read_body: ReadBody | None = None) -> Evidence:
         """Return what the request shows of its caller."""
         return Evidence(
+            body=read_body,
             headers=all_headers(self._scope["headers"]),
             query=self.query,
             peer=self.peer,
@@ -180,7 +183,12 @@ class Exchange:
         return value
 
     async def read_body(self, door: Door) -> bytes:
-        """Read the whole body; one beyond the limit is refused before it is held."""
+        """Return the whole body, read once; one beyond the limit is refused before it is held."""
+        if self._body is None:
+            self._body = await self._read(door)
+        return self._body
+
+    async def _read(self, door: Door) -> bytes:
         if b"content-encoding" in self.headers:
             check_is_plain(self.headers)
         announced = self.headers.get(b"content-length", "")

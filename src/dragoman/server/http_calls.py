@@ -107,7 +107,9 @@ class HttpCalls:
     async def _enter(self, exchange: Exchange) -> None:
         """Find out who calls by JSON-RPC; who is refused hears it in the version it states."""
         try:
-            exchange.principal = await self._door.enter(exchange)
+            exchange.principal = await self._door.enter(
+                exchange, lambda: exchange.read_body(self._door)
+            )
         except A2AError:
             exchange.voice = unread_voice(exchange.parameter(b"a2a-version", "A2A-Version"))
             raise

@@ -140,6 +140,29 @@ def test_grpc_is_declared_where_it_is_offered() -> None:
         assert [(i["protocolVersion"], i["url"]) for i in found] == [("1.0", url), ("0.3", url)]
 
 
+class Signed:
+    """An authenticator whose callers sign bodies."""
+
+    name, challenge = "signed", ""
+    scheme = SecurityScheme(
+        api_key_security_scheme=APIKeySecurityScheme(location="header", name="S")
+    )
+    signs_bodies, is_optional = True, False
+
+    async def authenticate(self, evidence: Evidence) -> Principal | None:
+        del evidence
+        return None
+
+
+def test_where_callers_sign_bodies_json_rpc_alone_is_listed() -> None:
+    desk = CardDesk(Described(), STARTED_MS, Combination(Signed()))
+    desk.offer_grpc(0)
+    listed = json.loads(desk.file(BASE).body)["supportedInterfaces"]
+    assert [(i["protocolVersion"], i["protocolBinding"]) for i in listed] == [
+        (version, "JSONRPC") for version in ("1.0", "0.3", "0.2", "0.1")
+    ]
+
+
 def test_one_document_serves_readers_of_all_versions() -> None:
     merged = published(Described(), version=None)
     for version in (V1_0, Version(0, 3), V0_1):

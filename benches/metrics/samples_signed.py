@@ -1,0 +1,41 @@
+"""Samples of signed requests, and of the same requests unsigned, each driven alike."""
+
+from benches import wire, wire_signed
+from benches.load import Check, Request, closed_loop
+from benches.meter import Meter, Outcome
+from benches.metrics.samples import SEND_CONNECTIONS, SHORT_SECONDS, WARM_REQUESTS
+from benches.servers import Server
+
+__all__ = ("prepare", "send")
+
+
+def _wording(server: Server) -> tuple[Request, Check]:
+    return wire_signed.echo() if server.spec.agent == "signed" else wire.echo_jsonrpc()
+
+
+async def prepare(server: Server) -> None:
+    """Warm the server up."""
+    request, check = _wording(server)
+    await closed_loop(
+        server.port,
+        request,
+        check,
+        connections=SEND_CONNECTIONS,
+        seconds=5.0,
+        limit=WARM_REQUESTS,
+    )
+
+
+async def send(server: Server) -> Outcome:
+    """Send echoes on 32 connections; every one must be finished and answered."""
+    request, check = _wording(server)
+    with Meter(server) as meter:
+        run = await closed_loop(
+            server.port, request, check, connections=SEND_CONNECTIONS, seconds=SHORT_SECONDS
+        )
+    return meter.outcome(
+        run.count,
+        per_second=run.per_second,
+        per_cpu_second=meter.per_cpu_second(run.count),
+        p50_ms=run.latency_ms(0.5),
+    )

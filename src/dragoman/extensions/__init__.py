@@ -1,0 +1,1 @@
+"""Extensions of A2A: what some networks of agents agree on beyond it."""
