@@ -20,12 +20,15 @@ NO_BEHAVIOUR: Final = frozenset(
         "client/transport.py",
         "conformance/interface.py",
         "dialects/base.py",
+        "extensions/base.py",
         "service/service.py",
         "service/worker.py",
         "stores/base.py",
         # Values: what happens on a connection, and what may.
         "bindings/http2/events.py",
         "server/http2_limits.py",
+        # Values: the names of members.
+        "dialects/xpr/members.py",
         # Values: what can be asked of a task, and what must then be done.
         "engine/commands.py",
         "engine/effects.py",

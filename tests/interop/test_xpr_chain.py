@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
 from dragoman import Agent, Context, connect
+from dragoman.adapters.xpr_tools import XprTools
 from dragoman.clock import SystemClock
+from dragoman.egress import EgressPolicy
 from dragoman.errors import PermissionDeniedError, UnauthenticatedError
 from dragoman.extensions.xpr import (
     Chain,
@@ -16,6 +19,7 @@ from dragoman.extensions.xpr import (
     TrustScore,
     UnknownAccountError,
     XprAuth,
+    XprPresence,
     XprSigner,
 )
 from dragoman.extensions.xpr.errors import QueryRefusedError
@@ -186,3 +190,40 @@ async def test_a_key_that_is_changed_on_the_chain_works_within_seconds(node: Cha
     assert renewed is not None
     assert renewed.signers(honours_weights=True) == (TWO.public,)
     await chain.aclose()
+
+
+async def test_an_agent_is_found_on_the_chain_and_has_a_job_delegated(
+    node: ChainNode, chain: Chain
+) -> None:
+    own = Chain(node.url)
+    agent = Agent("Pilot", auth=[XprAuth(own)], presence=XprPresence(own, "pilot"))
+
+    @agent.skill
+    async def pilot(text: str, ctx: Context) -> str:
+        """Do what is asked."""
+        return f"{ctx.user} #{ctx.metadata['xpr:jobId']} {text.splitlines()[0]}"
+
+    async with serving(agent) as place:
+        node.add_account("pilot", [(THREE.public, 1)])
+        node.put(
+            *("agentcore", "agents", name("pilot")),
+            account="pilot",
+            owner="alice",
+            name="The Pilot",
+            endpoint=place.url,
+            capabilities='["harbours"]',
+            registered_at=MONTHS_AGO,
+            active=True,
+        )
+        policy = EgressPolicy.of("127.0.0.1:*", allow_http=True)
+        tools = XprTools(chain, XprSigner("alice", ONE), policy=policy)
+        card = await tools.discover("pilot")
+        done = await tools.delegate_job("pilot", 42, "Count them.", confirmed=True)
+    assert (card["name"], card["xpr:account"], card["xpr:owner"]) == (
+        "The Pilot",
+        "pilot",
+        "alice",
+    )
+    # The owner's KYC level is 1, and four months have gone by.
+    assert (card["xpr:trustScore"], card["xpr:kycLevel"]) == (14, 1)
+    assert "xpr:alice #42 ## Delegated job: " in json.dumps(done["artifacts"])

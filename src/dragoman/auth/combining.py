@@ -122,6 +122,7 @@ class Combination:
         challenges: what ``WWW-Authenticate`` tells a caller who has shown nothing.
         needs_body: whether every alternative has a member whose callers sign bodies, so that the
             agent can be called by JSON-RPC alone.
+        has_signers: whether any alternative has such a member.
     """
 
     def __init__(self, alternatives: Alternative | Sequence[Alternative]) -> None:
@@ -142,6 +143,7 @@ class Combination:
         self.schemes = _schemes(self._members)
         self.requirements = _requirements(self._alternatives)
         self.needs_body = all(any(map(_signs_bodies, each)) for each in self._alternatives)
+        self.has_signers = any(map(_signs_bodies, self._members))
         told = dict.fromkeys(member.challenge for member in self._members)
         self.challenges = tuple(challenge for challenge in told if challenge)
 

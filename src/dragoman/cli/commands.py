@@ -80,6 +80,7 @@ GROUPS: Final = {
     "db": "look after the store of a server",
     "keys": "look after the keys of an agent and of its callers",
     "transport": "look at the bindings",
+    "xpr": "call agents of the XPR network by their account",
 }
 
 COMMANDS: Final = (
@@ -114,6 +115,11 @@ COMMANDS: Final = (
     Command("keys revoke", "dragoman.cli.keys:REVOKE", "make a key worth nothing"),
     Command("keys create-card-key", "dragoman.cli.keys_sign:CREATE_CARD_KEY", "make a signing key"),
     Command("keys sign-card", "dragoman.cli.keys_sign:SIGN_CARD", "sign a card that is a file"),
+    Command("xpr discover", "dragoman.cli.xpr:DISCOVER", "find an agent and show its card"),
+    Command("xpr send", "dragoman.cli.xpr:SEND", "send a message to an agent"),
+    Command("xpr get-task", "dragoman.cli.xpr:GET_TASK", "show a task of an agent"),
+    Command("xpr cancel", "dragoman.cli.xpr:CANCEL", "cancel a task of an agent"),
+    Command("xpr delegate", "dragoman.cli.xpr:DELEGATE", "have an agent do a job in escrow"),
     Command("transport list", "dragoman.cli.transports:LIST", "list the bindings to choose from"),
     Command("skill", "dragoman.cli.skill:SKILL", "print or install the skill for other agents"),
     Command("completion", "dragoman.cli.completion:COMPLETION", "print a script for your shell"),

@@ -22,6 +22,7 @@ from dragoman.dialects.v0_3_proto.codec import V0_3_PROTO_DIALECT
 from dragoman.dialects.v0_3_proto.routes import ROUTES as ROUTES_0_3
 from dragoman.dialects.v1_0.codec import V1_0_DIALECT
 from dragoman.dialects.v1_0.routes import ROUTES as ROUTES_1_0
+from dragoman.dialects.xpr.codec import XPR_DIALECT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,6 +42,7 @@ _RPC: Final[Mapping[Form, RpcDialect]] = {
     "1.0": V1_0_DIALECT,
     "0.3": V0_3_DIALECT,
     "0.1": V0_1_DIALECT,
+    "xpr": XPR_DIALECT,
 }
 _REST: Final[Mapping[Form, RestDialect]] = {
     "1.0": V1_0_DIALECT,

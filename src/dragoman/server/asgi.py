@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Coroutine, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol
 
 from dragoman.auth.api_key import ApiKeys
@@ -37,10 +38,12 @@ from dragoman.server.media import JSON
 from dragoman.server.rate_limit import RateSettings
 from dragoman.server.runtime import Runtime
 from dragoman.server.turnstile import Turnstile
+from dragoman.server.xpr_place import XprPlace
 from dragoman.service.worker import Worker
 from dragoman.stores.base import TaskStore
 
 if TYPE_CHECKING:
+    from dragoman.extensions.base import Presence
     from dragoman.server.card_signing import CardSigning
 
 __all__ = ("ASGIApp", "App", "PublishedWorker", "build_app")
@@ -59,6 +62,14 @@ def _grpc_services() -> Services:
 
     dialects = (V1_0_GRPC, V0_3_GRPC)
     return Services(dialects=dialects, files=files_of(dialects))
+
+
+async def _let_go(authentication: Combination | None, presence: Presence | None) -> None:
+    """Have what goes along with an agent write what it keeps, and close its connections."""
+    if authentication is not None:
+        await authentication.flush()
+    if presence is not None:
+        await presence.aclose()
 
 
 class PublishedWorker(Worker, Describes, Protocol):
@@ -160,7 +171,7 @@ class App:
             extended_card=ExtendedCards(agent, self._cards, access).make
             if authentication
             else None,
-            on_stop=authentication.flush if authentication else None,
+            on_stop=partial(_let_go, authentication, agent.presence),
         )
         if authentication and settings.allow_anonymous:
             _logger.warning("allow_anonymous has no effect: this agent has authenticators")
@@ -183,12 +194,17 @@ class App:
             max_id_length=settings.max_id_length,
             contents=limits_of(settings, ContentLimits),
         )
+        xpr = XprPlace(
+            is_home=authentication is not None and authentication.has_signers,
+            is_strict=settings.strict_versions,
+        )
         dispatcher = Dispatcher(
             self.runtime,
             gate,
             is_strict=settings.strict_versions,
             addressing=Addressing(settings.public_url, settings.trusted_proxies),
             turnstile=turnstile,
+            xpr=xpr,
         )
         self._calls = HttpCalls(
             dispatcher,
@@ -196,6 +212,7 @@ class App:
             self.runtime.nursery,
             stall_seconds=settings.stall_seconds,
             force_json=settings.force_json,
+            xpr=xpr,
         )
         self._card = HttpCard(self._cards, dispatcher, door, settings)
         self._key_set = signing.key_set if signing is not None else None

@@ -14,11 +14,20 @@ from msgspec.structs import replace
 
 from dragoman.bindings import rest
 from dragoman.bindings.grpc.base import GrpcDialect
+from dragoman.bindings.jsonrpc import JsonRpcRequest
 from dragoman.bindings.rest import Match
 from dragoman.dialects.base import Dialect, Reading, Result, RpcDialect
 from dragoman.dialects.negotiation import check_version
 from dragoman.dialects.v0_3_proto.codec import V0_3_PROTO_DIALECT, V0_3Proto
-from dragoman.errors import A2AError, InternalError, StoreError, UnavailableError
+from dragoman.dialects.xpr.codec import XPR_DIALECT, Xpr, heard_from
+from dragoman.dialects.xpr.recognition import Verdict
+from dragoman.errors import (
+    A2AError,
+    InternalError,
+    MethodNotFoundError,
+    StoreError,
+    UnavailableError,
+)
 from dragoman.model.operations import STREAMING, Operation, Request
 from dragoman.server import audit, languages
 from dragoman.server.addresses import Addressing
@@ -29,7 +38,8 @@ from dragoman.server.local import LocalService
 from dragoman.server.rate_limit import RateSettings
 from dragoman.server.runtime import Runtime
 from dragoman.server.turnstile import Turnstile
-from dragoman.service.principal import Principal
+from dragoman.server.xpr_place import XprPlace
+from dragoman.service.principal import ANONYMOUS, Principal
 from dragoman.service.service import Call, EventStream
 
 __all__ = ("Answer", "Dispatcher")
@@ -46,6 +56,9 @@ _PRIVATE: Final = ((b"cache-control", b"private, no-cache"),)
 _MAX_CURSOR_DIGITS: Final = 18
 
 _UNADDRESSED: Final = Addressing(None, ())
+
+_XPR_OWNER: Final = "xpr:"
+"""What the owner is called whose account has signed."""
 
 
 class Answer(Struct, frozen=True):
@@ -68,12 +81,14 @@ class Dispatcher:
         is_strict: bool,
         addressing: Addressing = _UNADDRESSED,
         turnstile: Turnstile | None = None,
+        xpr: XprPlace | None = None,
     ) -> None:
         self._runtime = runtime
         self._gate = gate
         self._addressing = addressing
         self._turnstile = turnstile or Turnstile(RateSettings(), runtime.clock)
         self._is_strict = is_strict
+        self._xpr = xpr or XprPlace()
 
     def voice_of(self, exchange: Exchange, method: str) -> RpcDialect:
         """Return the dialect in which to refuse a request for this method."""
@@ -82,8 +97,14 @@ class Dispatcher:
         version = exchange.parameter(*_VERSION)
         return languages.voice_of(method, version, is_strict=self._is_strict)
 
+    async def serve_envelope(self, exchange: Exchange, envelope: JsonRpcRequest) -> Answer:
+        """Perform what a JSON-RPC request asks for, in whatever dialect it is."""
+        if self._xpr.is_here(exchange) and await self._is_xpr(exchange, envelope):
+            return await self._serve_xpr(exchange, envelope)
+        return await self.serve_method(exchange, envelope.method, envelope.params)
+
     async def serve_method(self, exchange: Exchange, method: str, params: bytes) -> Answer:
-        """Perform a JSON-RPC method."""
+        """Perform a JSON-RPC method of a version of A2A."""
         version = exchange.parameter(*_VERSION)
         dialect, operation, is_shared = languages.find_method(
             method, version, is_strict=self._is_strict
@@ -99,6 +120,29 @@ class Dispatcher:
         reading = dialect.decode_request(operation, params)
         # What reads JSON-RPC answers in JSON-RPC.
         exchange.voice = cast("RpcDialect", reading.answer)
+        return await self._perform(operation, reading, extensions, exchange)
+
+    async def _is_xpr(self, exchange: Exchange, envelope: JsonRpcRequest) -> bool:
+        verdict = self._xpr.verdict(exchange, envelope)
+        if verdict is not Verdict.BY_TASK:
+            return verdict is Verdict.XPR
+        named = languages.task_hinted(envelope.params)
+        origin = await self._origin(named, exchange.principal)
+        return origin == XPR_DIALECT.name if origin else self._xpr.is_expected(exchange)
+
+    async def _serve_xpr(self, exchange: Exchange, envelope: JsonRpcRequest) -> Answer:
+        exchange.voice = XPR_DIALECT
+        operation = XPR_DIALECT.operation(envelope.method)
+        if operation is None:
+            raise MethodNotFoundError(f"Method not found: {envelope.method[:100]}")
+        extensions = self._activate(XPR_DIALECT, operation, exchange.headers)
+        reading = XPR_DIALECT.decode_request(operation, envelope.params)
+        owner = exchange.principal.owner
+        if reading.alias and await self._has_ended(reading.alias, exchange.principal):
+            # It goes by its own id, so nothing else can: the one that follows it gets another.
+            reading = reading._replace(alias="", answer=Xpr())
+        account = owner.removeprefix(_XPR_OWNER)
+        reading = heard_from(reading, account, is_known=owner != ANONYMOUS)
         return await self._perform(operation, reading, extensions, exchange)
 
     async def serve_route(self, exchange: Exchange, match: Match, body: bytes) -> Answer:
@@ -187,6 +231,11 @@ class Dispatcher:
         service = self._runtime.started or await self._runtime.service()
         return await service.origin_of(task_id, Call(principal=principal))
 
+    async def _has_ended(self, task_id: str, principal: Principal) -> bool:
+        """Tell whether a task of the caller's has ended; one that goes by an alias does not."""
+        service = self._runtime.started or await self._runtime.service()
+        return await service.has_ended(task_id, Call(principal=principal))
+
     async def _recall(
         self, reading: Reading, form: GrpcDialect | V0_3Proto, principal: Principal
     ) -> Reading:
@@ -223,7 +272,7 @@ class Dispatcher:
         extensions: tuple[str, ...],
         visitor: Visitor,
     ) -> Answer:
-        request, dialect, alias = reading
+        request, dialect, alias, begins_anew = reading
         is_old = dialect.has_final
         is_card = operation is Operation.GET_EXTENDED_AGENT_CARD
         call = Call(
@@ -234,6 +283,7 @@ class Dispatcher:
             # The versions before 1.0 know no cursors: they are shown the task as it is.
             cursor=None if is_old else _cursor(visitor.headers.get(b"last-event-id")),
             alias=alias,
+            begins_anew=begins_anew,
             ends_at_stops=is_old,
             always_task=not dialect.has_messages,
             # Only the card speaks of addresses, and working them out takes its time.

@@ -232,6 +232,10 @@ class LocalService:
             return ""
         return task.origin_dialect if isinstance(task, StoredTask) else task.record.origin_dialect
 
+    async def has_ended(self, task_id: str, call: Call) -> bool:
+        """Tell whether a task of the caller's, named by its own id, has ended."""
+        return await self._sender.has_ended(_scope(call), task_id)
+
     async def _authorize_send(
         self, operation: Operation, request: SendMessageRequest, call: Call
     ) -> None:

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dragoman.extensions.xpr.authority import Authority
 from dragoman.extensions.xpr.errors import UnknownAccountError
 from dragoman.extensions.xpr.keys import PublicKey
-from dragoman.extensions.xpr.rows import AgentRow
-from dragoman.extensions.xpr.trust import TrustFacts, TrustPolicy
+from dragoman.extensions.xpr.rows import AgentRow, JobRow
+from dragoman.extensions.xpr.trust import TrustFacts, TrustPolicy, TrustScore
 
 __all__ = ("FakeChain",)
 
@@ -27,6 +27,7 @@ class FakeChain:
         """
         self._authorities: dict[str, Authority] = {}
         self._facts: dict[str, TrustFacts] = {}
+        self._jobs: dict[int, JobRow] = {}
         for account, key in (keys or {}).items():
             self.set_keys(account, key)
 
@@ -50,6 +51,26 @@ class FakeChain:
         """Return what a policy goes by."""
         del policy
         return self._facts.get(account, TrustFacts(agent=None))
+
+    def post(self, job: JobRow) -> None:
+        """Put a job into escrow."""
+        self._jobs[job.id] = job
+
+    async def agent(self, account: str) -> AgentRow | None:
+        """Return the agent that is registered for an account."""
+        return self._facts[account].agent if account in self._facts else None
+
+    async def trust_score(self, account: str) -> TrustScore | None:
+        """Return the score of an agent: what its KYC level gives, and the rest as reputation."""
+        if account not in self._facts:
+            return None
+        facts = self._facts[account]
+        points = min(10 * facts.kyc, facts.score)
+        return TrustScore(kyc=points, reputation=facts.score - points)
+
+    async def job(self, job_id: int) -> JobRow | None:
+        """Return a job in escrow."""
+        return self._jobs.get(job_id)
 
     async def aclose(self) -> None:
         """Do nothing: there are no connections."""

@@ -29,6 +29,16 @@ const tasks = {
   },
 };
 
+// The network's own client, one call each.
+tasks.client = async ({ url, account, key, call, args }) => {
+  const client = new sdk.A2AClient(url, { callerAccount: account, signingKey: key });
+  try {
+    return { result: await client[call](...args) };
+  } catch (problem) {
+    return { error: { code: problem.code, message: problem.message } };
+  }
+};
+
 const answers = [];
 for (const { task, ...given } of JSON.parse(await text(process.stdin))) {
   answers.push(await tasks[task](given));

@@ -31,10 +31,25 @@ function signer(headers, body) {
   );
 }
 
-function answered(headers, body) {
-  const { id } = JSON.parse(body);
+// A task as the network's own servers write it, with what they leak.
+function task(params, said) {
+  const heard = params.message.parts.map((part) => `${part.type}=${part.text}`).join();
+  const parts = [{ type: "text", text: `${said} ${heard} ${params["xpr:callerAccount"]}` }];
+  return {
+    id: params.id ?? "task-1",
+    owner: "alice",
+    status: { state: "completed", timestamp: new Date().toISOString() },
+    metadata: params.metadata,
+    createdAt: Date.now(),
+    artifacts: [{ parts, index: 0 }],
+  };
+}
+
+function answered(headers, body, path) {
+  const { id, params } = JSON.parse(body);
   try {
     const said = `${headers["x-xpr-account"]} ${signer(headers, body)}`;
+    if (path === "/a2a") return { jsonrpc: "2.0", id, result: task(params, said) };
     const parts = [{ kind: "text", text: said }];
     return { jsonrpc: "2.0", id, result: { kind: "message", messageId: "m", role: "agent", parts } };
   } catch (problem) {
@@ -45,7 +60,7 @@ function answered(headers, body) {
 const server = createServer(async (request, response) => {
   const url = `http://127.0.0.1:${server.address().port}/`;
   const body = await text(request);
-  const answer = request.method === "POST" ? answered(request.headers, body) : card(url);
+  const answer = request.method === "POST" ? answered(request.headers, body, request.url) : card(url);
   response.setHeader("Content-Type", "application/json");
   response.end(JSON.stringify(answer));
 });

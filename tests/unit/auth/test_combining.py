@@ -242,6 +242,12 @@ def test_json_rpc_alone_is_left_where_every_way_in_is_a_signature() -> None:
         assert not Combination(alternatives).needs_body
 
 
+def test_callers_may_sign_where_any_way_in_is_a_signature() -> None:
+    for alternatives in ([KEYS, Signed()], [AllOf(KEYS, Signed())], Scoped(Signed(), "read")):
+        assert Combination(alternatives).has_signers
+    assert not Combination([KEYS, AllOf(KEYS, USERS)]).has_signers
+
+
 def test_a_card_says_that_it_does_not_insist_on_signatures() -> None:
     assert Combination(Signed()).requirements == (requirement(signed=[]),)
     optional = Signed(is_optional=True)

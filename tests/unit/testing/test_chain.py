@@ -3,7 +3,7 @@
 import pytest
 
 from dragoman.extensions.xpr.errors import MalformedError, UnknownAccountError
-from dragoman.extensions.xpr.rows import AgentRow
+from dragoman.extensions.xpr.rows import AgentRow, JobRow
 from dragoman.extensions.xpr.trust import TrustPolicy
 from dragoman.testing.chain import FakeChain
 from tests.chain_double import VECTORS
@@ -33,3 +33,15 @@ async def test_agents_are_what_they_were_registered_as() -> None:
     chain.register(row, kyc=2, score=70)
     facts = await chain.trust_facts("alice", policy)
     assert (facts.agent, facts.kyc, facts.score) == (row, 2, 70)
+    assert await chain.agent("alice") == row
+    score = await chain.trust_score("alice")
+    assert score is not None
+    assert (score.total, score.kyc) == (70, 20)
+    assert await chain.agent("bob") is await chain.trust_score("bob") is None
+
+
+async def test_jobs_are_those_that_were_posted() -> None:
+    chain = FakeChain()
+    chain.post(JobRow(id=42))
+    assert await chain.job(42) == JobRow(id=42)
+    assert await chain.job(7) is None

@@ -8,6 +8,7 @@ from typing import Final, Literal, Protocol, Self, TypeAlias
 from dragoman.auth.authenticator import Evidence, Principal
 from dragoman.auth.authorization_header import DEFAULT_REALM, challenge_of
 from dragoman.clock import Clock, SystemClock
+from dragoman.dialects.xpr.members import TARGET
 from dragoman.errors import (
     PermissionDeniedError,
     RateLimitedError,
@@ -30,13 +31,14 @@ from dragoman.extensions.xpr.settings import ToolMode, XprSettings
 from dragoman.extensions.xpr.signing import (
     ACCOUNT_HEADER,
     SCHEME,
+    SHOWN,
     SIGNATURE_HEADER,
     TIMESTAMP_HEADER,
     Claim,
     check_signer,
     read_claim,
 )
-from dragoman.extensions.xpr.targets import TARGET, named_target
+from dragoman.extensions.xpr.targets import named_target
 from dragoman.extensions.xpr.trust import TrustFacts, TrustPolicy, refusal_of
 from dragoman.model.security import HTTPAuthSecurityScheme, SecurityScheme
 from dragoman.service.principal import ANONYMOUS, NOBODY
@@ -52,9 +54,6 @@ READ: Final = "xpr:read"
 WRITE: Final = "xpr:write"
 """The scope that callers have unless the tool mode is ``readonly``: for skills that do things."""
 
-_SHOWN: Final = tuple(
-    name.lower().encode() for name in (ACCOUNT_HEADER, TIMESTAMP_HEADER, SIGNATURE_HEADER)
-)
 _SIGNATURE: Final = SIGNATURE_HEADER.lower().encode()
 _DESCRIPTION: Final = (
     f"{SIGNATURE_HEADER}: the body, signed by the active key of an XPR account, with "
@@ -174,7 +173,7 @@ class XprAuth:
             UsageError: there is no endpoint, or a setting cannot be used.
         """
         return cls(
-            Chain(*settings.endpoints, clock=clock),
+            Chain(*settings.endpoints, permission=settings.permission, clock=clock),
             trust=TrustPolicy(
                 require_agent=require_agent,
                 min_kyc_level=settings.min_kyc_level,
@@ -196,7 +195,7 @@ class XprAuth:
             PermissionDeniedError: the chain does not trust the account enough.
             UnavailableError: the chain cannot tell now.
         """
-        if not any(evidence.headers.get(name) for name in _SHOWN):
+        if not any(map(evidence.headers.get, SHOWN)):
             return self._anonymous() if self.is_optional else None
         if self.is_optional and not evidence.headers.get(_SIGNATURE):
             # An account that nobody has signed for is a claim, and not who calls.

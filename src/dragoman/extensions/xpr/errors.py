@@ -4,6 +4,8 @@ DragomanError
 └── XprError
     ├── MalformedError             a key, a signature or an account name is not one
     ├── SignatureRefusedError      a request is not signed, or not by whom it says
+    ├── AgentNotFoundError         an account has no agent that could be called
+    ├── WrongCardError             an agent's endpoint has the card of another
     └── ChainError                 the chain has not told what was asked
         ├── UnknownAccountError    there is no such account
         ├── QueryRefusedError      the node does not take the question
@@ -17,12 +19,14 @@ from __future__ import annotations
 from dragoman.errors import DragomanError
 
 __all__ = (
+    "AgentNotFoundError",
     "ChainError",
     "ChainUnavailableError",
     "MalformedError",
     "QueryRefusedError",
     "SignatureRefusedError",
     "UnknownAccountError",
+    "WrongCardError",
     "XprError",
 )
 
@@ -37,6 +41,14 @@ class MalformedError(XprError):
 
 class SignatureRefusedError(XprError):
     """A request is not signed, or not by whom it says; the message is what its sender is told."""
+
+
+class AgentNotFoundError(XprError):
+    """An account has no agent that could be called."""
+
+
+class WrongCardError(XprError):
+    """What an agent's endpoint has is the card of another account."""
 
 
 class ChainError(XprError):

@@ -25,6 +25,9 @@ _MOST_RECOVERY: Final = 34
 _WRITTEN_RECOVERY: Final = 31
 """What the recovery id is written on top of: 27, and 4 for a compressed point."""
 
+_K1_LEAST: Final = 2**247
+_K1_END: Final = 2**255
+
 
 class Signature(Struct, frozen=True, gc=False):
     """A signature in canonical form.
@@ -66,8 +69,8 @@ def is_canonical(curve: CurveName, rs: bytes) -> bool:
     r, s = int.from_bytes(rs[:32]), int.from_bytes(rs[32:])
     if not (0 < r < order and 0 < s <= order // 2):
         return False
-    # On K1 both must fill 32 bytes without a sign bit, as DER would write them.
-    return curve == "R1" or all(2**247 <= number < 2**255 for number in (r, s))
+    # On K1 both must fill 32 bytes without a sign bit, as DER would write them. A low s has none.
+    return curve == "R1" or (_K1_LEAST <= r < _K1_END and s >= _K1_LEAST)
 
 
 def sign(key: PrivateKey, digest: bytes, backend: Backend | None = None) -> Signature:

@@ -21,6 +21,7 @@ from dragoman.extensions.xpr.signatures import Signature, sign, signer_among
 __all__ = (
     "ACCOUNT_HEADER",
     "SCHEME",
+    "SHOWN",
     "SIGNATURE_HEADER",
     "TIMESTAMP_HEADER",
     "WINDOW_SECONDS",
@@ -34,6 +35,11 @@ __all__ = (
 ACCOUNT_HEADER: Final = "X-XPR-Account"
 TIMESTAMP_HEADER: Final = "X-XPR-Timestamp"
 SIGNATURE_HEADER: Final = "X-XPR-Signature"
+
+SHOWN: Final = tuple(
+    name.lower().encode() for name in (ACCOUNT_HEADER, TIMESTAMP_HEADER, SIGNATURE_HEADER)
+)
+"""The three as servers have them: account, time and signature."""
 
 SCHEME: Final = "XPR"
 """What cards and challenges call this way to show who one is."""
@@ -96,10 +102,7 @@ def read_claim(headers: Mapping[bytes, str], now_seconds: int) -> Claim:
     Raises:
         SignatureRefusedError: one is missing, stale or malformed; says what the caller is told.
     """
-    account, stated, signature = (
-        headers.get(name.lower().encode(), "")
-        for name in (ACCOUNT_HEADER, TIMESTAMP_HEADER, SIGNATURE_HEADER)
-    )
+    account, stated, signature = [headers.get(name, "") for name in SHOWN]
     if not account or not stated or not signature:
         raise SignatureRefusedError(_MISSING)
     if not (len(stated) <= _MOST_DIGITS and stated.isascii() and stated.isdecimal()):

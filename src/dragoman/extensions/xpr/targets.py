@@ -11,10 +11,9 @@ from typing import Final
 import msgspec
 from msgspec import Struct, field
 
-__all__ = ("TARGET", "named_target")
+from dragoman.dialects.xpr.members import TARGET
 
-TARGET: Final = "xpr:targetAccount"
-"""The member that names the agent's account: of ``params``, or of ``params.metadata``."""
+__all__ = ("named_target",)
 
 
 class _Metadata(Struct):

@@ -24,7 +24,7 @@ def test_known_pairs(data: bytes, text: str) -> None:
     assert decode_base58(text, len(data)) == data
 
 
-@given(st.binary(max_size=80))
+@given(st.binary(max_size=200))
 def test_what_was_written_is_read(data: bytes) -> None:
     assert decode_base58(encode_base58(data), len(data)) == data
 

@@ -62,3 +62,32 @@ def test_only_false_lets_unsigned_requests_in(text: str) -> None:
 def test_what_cannot_be_set(name: str, text: str) -> None:
     with pytest.raises(UsageError, match=name):
         load_xpr_settings({name: text})
+
+
+@pytest.mark.parametrize(
+    ("variables", "endpoints"),
+    [
+        ({"XPR_NETWORK": "mainnet"}, ("https://proton.eosusa.io",)),
+        ({"XPR_NETWORK": "testnet"}, ("https://tn1.protonnz.com",)),
+        (
+            {"XPR_NETWORK": "testnet", "XPR_RPC_ENDPOINT": "https://a.example"},
+            ("https://a.example",),
+        ),
+    ],
+)
+def test_a_network_has_nodes_of_its_own(
+    variables: dict[str, str], endpoints: tuple[str, ...]
+) -> None:
+    assert load_xpr_settings(variables).endpoints == endpoints
+
+
+def test_a_network_that_there_is_not_is_refused() -> None:
+    with pytest.raises(UsageError, match="XPR_NETWORK is 'moon'"):
+        load_xpr_settings({"XPR_NETWORK": "moon"})
+
+
+def test_a_key_is_read_and_not_shown() -> None:
+    found = load_xpr_settings({"XPR_PRIVATE_KEY": "5secret", "XPR_PERMISSION": "agent"})
+    assert (found.private_key, found.permission) == ("5secret", "agent")
+    assert "5secret" not in repr(found)
+    assert load_xpr_settings({}).permission == "active"

@@ -1,0 +1,1 @@
+"""Adapters: agents and their tools in the forms that other frameworks have."""
