@@ -17,6 +17,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from benches import credentials
 from benches.load import HOST, CheckError, call
 from benches.load_grpc import call_grpc
 from benches.wire_grpc import LIST_TASKS, list_tasks
@@ -30,6 +31,7 @@ __all__ = (
     "Side",
     "Spec",
     "busy_seconds",
+    "free_port",
     "pin_load",
     "prepare_sdk",
     "spin_on_server_core",
@@ -69,21 +71,25 @@ class ServerError(Exception):
 class Spec:
     """Which server: whose, on which store, holding how many tasks, speaking gRPC alone or not.
 
-    `agent` names the one of ours, if another is served than all sides have.
+    `options` are further ones for `dragoman serve`.
+    `guard` names the agent of ours that asks its callers who they are; without it nobody is asked.
+    `is_traced`: whether spans are made of everything.
     """
 
     side: Side
     store: str = "memory"
     stored: int = 0
     is_grpc: bool = False
-    agent: str = "subject"
+    options: tuple[str, ...] = ()
+    guard: str = ""
+    is_traced: bool = False
 
     @property
     def name(self) -> str:
         """A short name for logs and results."""
         stored = f"-{self.stored}" if self.stored else ""
-        whose = self.agent if self.side == "subject" else self.side
-        return f"{whose}-{'grpc' if self.is_grpc else self.store}{stored}"
+        guard = f"-{self.guard}" if self.guard else "-traced" if self.is_traced else ""
+        return f"{self.side}-{'grpc' if self.is_grpc else self.store}{stored}{guard}"
 
     @property
     def environment(self) -> str:
@@ -145,7 +151,7 @@ class Fleet:
     async def start(self, spec: Spec) -> Server:
         """Start one more server for `spec`; the caller stops it."""
         self._started += 1
-        port = _free_port()
+        port = free_port()
         command = self._command(spec, port)
         log = WORK / "logs" / f"{spec.name}.log"
         started = time.perf_counter()
@@ -177,8 +183,15 @@ class Fleet:
             arguments += ["--grpc"] if spec.is_grpc else []
             return [interpreter, script, *arguments, "--preload", str(spec.stored)]
         program = str(Path(sys.executable).with_name("dragoman"))
-        agent = str(AGENTS / f"{spec.agent}.py")
-        return [program, "serve", agent, *arguments, "--log-level", "warning"]
+        agent = str(AGENTS / "subject.py")
+        if spec.guard:
+            credentials.prepare()
+            agent = f"benches.agents.guarded:{spec.guard}"
+        if spec.is_traced:
+            agent = "benches.agents.traced:agent"
+        # Each dead webhook would have a line.
+        level = "error" if spec.options else "warning"
+        return [program, "serve", agent, *arguments, *spec.options, "--log-level", level]
 
     def _database(self, spec: Spec) -> str:
         """Name a database file that does not exist yet."""
@@ -234,7 +247,7 @@ async def _wait_until_up(server: Server, log: Path) -> None:
     raise ServerError(what=f"{server.spec.name} did not start", output=_last_words(log))
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind((HOST, 0))
         return int(probe.getsockname()[1])

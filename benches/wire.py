@@ -24,9 +24,11 @@ __all__ = (
     "list_tasks",
     "numbered",
     "result_of",
+    "showing",
     "streams",
     "subscribe",
     "task_id_of",
+    "webhook",
 )
 
 # Each loop takes a block of message numbers of its own; no loop sends more than this.
@@ -42,6 +44,12 @@ def _post(body: bytes, *, path: bytes = b"/", version: bytes = b"1.0") -> bytes:
         b"A2A-Version: %b\r\nContent-Length: %d\r\n\r\n" % (path, version, len(body))
     )
     return head + body
+
+
+def showing(header: bytes, request: bytes) -> bytes:
+    """Return a request with one more header, a whole line."""
+    start, _, rest = request.partition(b"\r\n")
+    return b"%b\r\n%b%b" % (start, header, rest)
 
 
 def _json(value: object) -> bytes:
@@ -83,9 +91,10 @@ def _echoed(request: Request, state: bytes) -> Check:
     return check
 
 
-def echo_jsonrpc() -> tuple[Request, Check]:
-    """SendMessage of an echo over JSON-RPC."""
-    request = numbered(_rpc("SendMessage", {"message": _message("echo 999999999999")}))
+def echo_jsonrpc(header: bytes = b"") -> tuple[Request, Check]:
+    """SendMessage of an echo over JSON-RPC, by a caller who shows something or not."""
+    raw = _rpc("SendMessage", {"message": _message("echo 999999999999")})
+    request = numbered(showing(header, raw))
     return request, _echoed(request, b"TASK_STATE_COMPLETED")
 
 
@@ -142,6 +151,12 @@ def subscribe(task_id: str) -> bytes:
 def cancel(task_id: str) -> bytes:
     """CancelTask."""
     return _rpc("CancelTask", {"id": task_id})
+
+
+def webhook(task_id: str, config_id: str, url: str) -> bytes:
+    """CreateTaskPushNotificationConfig."""
+    params: dict[str, object] = {"taskId": task_id, "id": config_id, "url": url}
+    return _rpc("CreateTaskPushNotificationConfig", params)
 
 
 def get_tasks(task_ids: list[str]) -> tuple[Request, Check]:

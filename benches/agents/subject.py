@@ -6,30 +6,26 @@ dragoman serve benches/agents/subject.py
 import asyncio
 import time
 from collections.abc import AsyncIterator
+from typing import Any
 
 from dragoman import Agent, Context, Message
-
-agent = Agent("Bench", "Benchmark agent.")
 
 # How long `fan` waits before its first chunk, so that its readers are all there. The same on
 # every side.
 FAN_DELAY_SECONDS = 1.5
 
 
-@agent.route
 def choose(message: Message) -> str:
     """Send a message to the skill its first word names."""
     word = (message.parts[0].text or "").partition(" ")[0]
     return word if word in {"stream", "fan", "hold"} else "echo"
 
 
-@agent.skill()
 async def echo(text: str) -> str:
     """Give back the text."""
     return text
 
 
-@agent.skill()
 async def stream(text: str) -> AsyncIterator[str]:
     """`stream N [gap_ms]`: send N stamped chunks, with a pause between them if asked."""
     _, count, *gap_ms = text.split(" ")
@@ -40,7 +36,6 @@ async def stream(text: str) -> AsyncIterator[str]:
         yield f"#{index:06d}@{time.perf_counter_ns():018d};"
 
 
-@agent.skill()
 async def fan(text: str) -> AsyncIterator[str]:
     """`fan N`: wait for the readers, then send N stamped chunks."""
     await asyncio.sleep(FAN_DELAY_SECONDS)
@@ -48,9 +43,20 @@ async def fan(text: str) -> AsyncIterator[str]:
         yield f"#{index:06d}@{time.perf_counter_ns():018d};"
 
 
-@agent.skill()
 async def hold(ctx: Context, text: str) -> str:
     """Stay working until cancelled."""
     del ctx
     await asyncio.Event().wait()
     return text
+
+
+def make_agent(**options: Any) -> Agent:
+    """Return an agent that holds to the contract."""
+    agent = Agent("Bench", "Benchmark agent.", **options)
+    agent.route(choose)
+    for skill in (echo, stream, fan, hold):
+        agent.skill(skill)
+    return agent
+
+
+agent = make_agent()

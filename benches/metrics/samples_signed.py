@@ -10,7 +10,7 @@ __all__ = ("prepare", "send")
 
 
 def _wording(server: Server) -> tuple[Request, Check]:
-    return wire_signed.echo() if server.spec.agent == "signed" else wire.echo_jsonrpc()
+    return wire_signed.echo() if server.spec.guard == "signed" else wire.echo_jsonrpc()
 
 
 async def prepare(server: Server) -> None:

@@ -6,7 +6,14 @@ from typing import Final
 
 from benches import wire
 from benches.meter import Outcome
-from benches.metrics import samples, samples_client, samples_grpc, samples_signed
+from benches.metrics import (
+    samples,
+    samples_client,
+    samples_grpc,
+    samples_guard,
+    samples_push,
+    samples_signed,
+)
 from benches.metrics.samples_client import MANY, ONE, calls
 from benches.servers import Server, Spec
 
@@ -20,9 +27,14 @@ __all__ = (
     "OURS_0_3_GRPC",
     "OURS_0_3_REST",
     "OURS_GRPC",
+    "OURS_KEYED",
     "OURS_MEMORY",
     "OURS_REST",
     "OURS_SIGNED",
+    "OURS_TOKENED",
+    "OURS_TOLD_OF",
+    "OURS_TRACED",
+    "OURS_VERIFYING",
     "OUR_CALLER",
     "SCENARIOS",
     "SDK",
@@ -70,14 +82,22 @@ BARE, BARE_SQLITE = "bare", "bare sqlite"
 OURS_REST = "dragoman HTTP+JSON"
 OURS_SIGNED = "dragoman signed"
 OURS_0_3, OURS_0_3_REST, OURS_0_1 = "dragoman 0.3", "dragoman 0.3 HTTP+JSON", "dragoman 0.1"
+OURS_KEYED, OURS_TOKENED = "dragoman API key", "dragoman JWT"
+OURS_VERIFYING = "dragoman new JWT"
+OURS_TRACED = "dragoman traced"
 OURS_GRPC, OURS_0_3_GRPC = "dragoman gRPC", "dragoman 0.3 gRPC"
 SDK_GRPC, BARE_GRPC = "a2a-sdk gRPC", "bare gRPC"
+OURS_TOLD_OF = "dragoman webhooks"
 OUR_CALLER, SDK_CALLER = "dragoman client", "a2a-sdk client"
 
 _SUBJECT = Spec("subject", "sqlite")
 _SUBJECT_MEMORY = Spec("subject", "memory")
-_SIGNED = Spec("subject", "memory", agent="signed")
+_SUBJECT_KEYED = Spec("subject", "memory", guard="keyed")
+_SUBJECT_TOKENED = Spec("subject", "memory", guard="tokened")
+_SUBJECT_SIGNED = Spec("subject", "memory", guard="signed")
+_SUBJECT_TRACED = Spec("subject", "memory", is_traced=True)
 _SUBJECT_STORED = Spec("subject", "sqlite", samples.STORED_TASKS)
+_SUBJECT_PUSHING = Spec("subject", "sqlite", options=samples_push.OPTIONS)
 _SDK = Spec("sdk", "memory")
 _SDK_SQLITE = Spec("sdk", "sqlite")
 _SDK_STORED = Spec("sdk", "memory", samples.STORED_TASKS)
@@ -130,11 +150,35 @@ SCENARIOS: Final = (
         ),
         min_rounds=20,
     ),
+    # The same server with nobody at the door, and with a guard of each kind.
+    Scenario(
+        "guard",
+        (
+            Lane(OURS_MEMORY, _SUBJECT_MEMORY, samples_guard.send),
+            Lane(OURS_KEYED, _SUBJECT_KEYED, samples_guard.send),
+            Lane(OURS_TOKENED, _SUBJECT_TOKENED, samples_guard.send),
+        ),
+        prepare=samples_guard.warm,
+        min_rounds=20,
+    ),
+    Scenario(
+        "traced",
+        (
+            Lane(OURS_MEMORY, _SUBJECT_MEMORY, samples.sends(wire.echo_jsonrpc)),
+            Lane(OURS_TRACED, _SUBJECT_TRACED, samples.sends(wire.echo_jsonrpc)),
+        ),
+        min_rounds=20,
+    ),
+    Scenario(
+        "verify",
+        (Lane(OURS_VERIFYING, _SUBJECT_TOKENED, samples_guard.verify),),
+        prepare=samples_guard.warm,
+    ),
     Scenario(
         "signed",
         (
             Lane(OURS_MEMORY, _SUBJECT_MEMORY, samples_signed.send),
-            Lane(OURS_SIGNED, _SIGNED, samples_signed.send),
+            Lane(OURS_SIGNED, _SUBJECT_SIGNED, samples_signed.send),
         ),
         prepare=samples_signed.prepare,
         min_rounds=10,
@@ -165,6 +209,15 @@ SCENARIOS: Final = (
             Lane(OURS_MEMORY, _SUBJECT_MEMORY, samples.stream, is_quick=False),
         ),
         is_quick=True,
+    ),
+    # One server: a task with dead webhooks, and one without any.
+    Scenario(
+        "webhooks",
+        (
+            Lane(OURS_TOLD_OF, _SUBJECT_PUSHING, samples_push.streams_told_of(10)),
+            Lane(OURS, _SUBJECT_PUSHING, samples_push.streams_told_of(0)),
+        ),
+        min_rounds=5,
     ),
     Scenario("paced", _sides(samples.paced)),
     Scenario("fan-out", _sides(samples.fan_out)),

@@ -8,17 +8,19 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from dragoman.agent.agent import Agent
-    from dragoman.agent.context import Context, SyncContext
+    from dragoman.agent.context import Context
     from dragoman.agent.files import File
+    from dragoman.agent.peers import Peer
     from dragoman.agent.results import Rejected, Reply
+    from dragoman.agent.sync_context import SyncContext
     from dragoman.auth.authenticator import Authenticator, Evidence
     from dragoman.client.client import RemoteAgent
     from dragoman.client.connecting import connect
-    from dragoman.client.errors import ClientError
+    from dragoman.client.errors import ClientError, TaskNotCompletedError
     from dragoman.client.reply import AgentReply
     from dragoman.client.retry import RetryPolicy
     from dragoman.client.sync import connect_sync
-    from dragoman.errors import A2AError, DragomanError, InvalidParamsError, UsageError
+    from dragoman.errors import A2AError, DragomanError, InvalidParamsError, ToolError, UsageError
     from dragoman.model.cards import AgentExtension, AgentProvider
     from dragoman.model.messages import Message, Role
     from dragoman.model.parts import Part
@@ -43,6 +45,7 @@ __all__ = (
     "InvalidParamsError",
     "Message",
     "Part",
+    "Peer",
     "Principal",
     "Rejected",
     "RemoteAgent",
@@ -51,7 +54,9 @@ __all__ = (
     "Role",
     "SyncContext",
     "Task",
+    "TaskNotCompletedError",
     "TaskState",
+    "ToolError",
     "UsageError",
     "__version__",
     "connect",
@@ -77,15 +82,18 @@ _HOMES: Final = {
     "InvalidParamsError": "dragoman.errors",
     "Message": "dragoman.model.messages",
     "Part": "dragoman.model.parts",
+    "Peer": "dragoman.agent.peers",
     "Principal": "dragoman.service.principal",
     "Rejected": "dragoman.agent.results",
     "RemoteAgent": "dragoman.client.client",
     "Reply": "dragoman.agent.results",
     "RetryPolicy": "dragoman.client.retry",
     "Role": "dragoman.model.messages",
-    "SyncContext": "dragoman.agent.context",
+    "SyncContext": "dragoman.agent.sync_context",
     "Task": "dragoman.model.tasks",
+    "TaskNotCompletedError": "dragoman.client.errors",
     "TaskState": "dragoman.model.tasks",
+    "ToolError": "dragoman.errors",
     "UsageError": "dragoman.errors",
     "connect": "dragoman.client.connecting",
     "connect_sync": "dragoman.client.sync",

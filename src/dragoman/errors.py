@@ -16,6 +16,7 @@ DragomanError
 │   ├── ConflictError           somebody else owns this task now; that append alone failed
 │   └── StoreUnavailableError   the engine below failed; nothing of the batch is known to be stored
 ├── NoAnswerError               what was asked for did not come in time; raised in the agent's code
+├── ToolError                   a tool of the caller's could not be used; raised in the agent's code
 └── UsageError                  the program or its configuration is wrong; no peer is involved
 
 An ``A2AError`` carries values and builds its own message. What it says reaches the peer, so it
@@ -59,6 +60,7 @@ __all__ = (
     "TaskEndedError",
     "TaskNotCancelableError",
     "TaskNotFoundError",
+    "ToolError",
     "UnauthenticatedError",
     "UnavailableError",
     "UnknownTenantError",
@@ -332,15 +334,19 @@ class PermissionDeniedError(A2AError):
     """The caller is known and may not do this."""
 
     standard_message = "Permission denied"
+    skill_id: str = ""
+    """The skill that it may not use; "" if it is about something else, or not to be told."""
 
     @classmethod
-    def for_want_of(cls, scopes: Iterable[str]) -> PermissionDeniedError:
+    def for_want_of(cls, scopes: Iterable[str], skill_id: str = "") -> PermissionDeniedError:
         """Make the error for a caller who was not granted these scopes (R-3.3.2-7)."""
         missing = sorted(scopes)
-        return cls(
+        error = cls(
             f"Permission denied: this needs the scope {', '.join(missing)}",
             metadata={"missingScopes": " ".join(missing)},
         )
+        error.skill_id = skill_id
+        return error
 
 
 class RateLimitedError(A2AError):
@@ -367,7 +373,29 @@ class StoreUnavailableError(StoreError):
 
 
 class NoAnswerError(DragomanError, TimeoutError):
-    """What the agent asked for did not come in time."""
+    """What the agent asked for did not come in time.
+
+    Attributes:
+        timeout_seconds: how long it was waited for, None if that is not known.
+    """
+
+    def __init__(self, message: str, *, timeout_seconds: float | None = None) -> None:
+        """Say what did not come."""
+        super().__init__(message)
+        self.timeout_seconds = timeout_seconds
+
+
+class ToolError(DragomanError):
+    """A tool of the caller's could not be used, or has failed.
+
+    Attributes:
+        tool: its name; "" where the caller was asked for input and has given none.
+    """
+
+    def __init__(self, tool: str, message: str) -> None:
+        """Keep what the caller, or the check of the arguments, has said."""
+        super().__init__(message)
+        self.tool = tool
 
 
 class UsageError(DragomanError):

@@ -24,11 +24,16 @@ NO_BEHAVIOUR: Final = frozenset(
         "service/service.py",
         "service/worker.py",
         "stores/base.py",
+        "stores/scope.py",
+        "stores/webhooks.py",
         # Values: what happens on a connection, and what may.
         "bindings/http2/events.py",
         "server/http2_limits.py",
         # Values: the names of members.
         "dialects/xpr/members.py",
+        # Names of an extension, and what a profile adds to a version.
+        "dialects/additions.py",
+        "model/client_tools.py",
         # Values: what can be asked of a task, and what must then be done.
         "engine/commands.py",
         "engine/effects.py",
@@ -62,6 +67,8 @@ SHOWN_ELSEWHERE: Final = {
     "cli/skill.py": "cli/test_skill.py",
     "demo/answers.py": "cli/test_demo_server.py",
     "demo/courses.py": "cli/test_demo_server.py",
+    # The calls of a context, made from a thread.
+    "agent/sync_context.py": "unit/agent/test_skill.py",
     # What a card declares is what the gate enforces.
     "model/media_types.py": "unit/server/test_gate.py",
     # The codec is the door to its dialect: nobody else calls these.
@@ -69,15 +76,24 @@ SHOWN_ELSEWHERE: Final = {
     "dialects/v1_0/decode.py": "unit/dialects/v1_0/test_codec.py",
     "dialects/v1_0/methods.py": "unit/dialects/v1_0/test_codec.py",
     "dialects/v1_0/routes.py": "unit/bindings/test_rest.py",
+    # A version and the additions of a profile, put together.
+    "dialects/profiles.py": "unit/dialects/rxjs/test_codec.py",
     # A body that is not UTF-8 is shown on each binding.
     "bindings/base.py": "unit/bindings/test_jsonrpc.py",
+    # A webhook is registered and told as clients of every version see it.
+    "push/parcel.py": "unit/push/test_delivery.py",
+    "server/post.py": "scenarios/test_push.py",
+    "server/pushing.py": "scenarios/test_push.py",
+    "server/webhooks.py": "scenarios/test_push.py",
     # Stores keep the promises of one port, shown for all of them alike.
     "stores/memory.py": "contracts/test_task_store.py",
+    "stores/memory_webhooks.py": "contracts/test_webhook_store.py",
     "stores/sqlite/connection.py": "unit/stores/sqlite/test_store.py",
     "stores/sqlite/lock.py": "unit/stores/sqlite/test_store.py",
     "stores/sqlite/reader.py": "contracts/test_task_store.py",
     "stores/sqlite/rows.py": "contracts/test_task_store.py",
     "stores/sqlite/states.py": "contracts/test_task_store.py",
+    "stores/sqlite/webhook_rows.py": "contracts/test_webhook_store.py",
     "stores/sqlite/writer.py": "contracts/test_task_store.py",
 }
 """Modules whose behaviour is shown by another test than their own."""

@@ -46,7 +46,7 @@ def test_card_get_001_shows_who_what_and_how(cli: Cli, stage: str) -> None:
     assert result.field("Name") == "Demo"
     assert result.field("Version") == dragoman.__version__
     assert result.field("Streaming") == "yes"
-    assert result.field("Push notifications") == "no"
+    assert result.field("Push notifications") == "yes"
     assert result.field("Extended card") == "no"
     assert f"JSONRPC 1.0 {stage}/" in result.fields("Interface")
     assert result.field("Selected interface") == f"JSONRPC 1.0 {stage}/"

@@ -9,8 +9,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from msgspec.structs import replace
+
 from dragoman.errors import StoreError
 from dragoman.model.documents import TaskDocument
+from dragoman.model.push import AuthenticationInfo, TaskPushNotificationConfig
 from dragoman.model.tasks import TaskState
 from dragoman.stores.base import (
     JournalEntry,
@@ -27,6 +30,7 @@ from dragoman.stores.base import (
 )
 from dragoman.stores.memory import MemoryTaskStore
 from dragoman.stores.sqlite.store import SQLiteTaskStore
+from dragoman.stores.webhooks import EventKind, NewWebhook
 
 __all__ = (
     "ALICE",
@@ -46,10 +50,12 @@ __all__ = (
     "move",
     "page_of",
     "plan",
+    "registration",
     "remember",
     "send",
     "snapshot",
     "with_journal",
+    "with_webhook",
     "write",
     "write_together",
 )
@@ -160,6 +166,34 @@ def move(
         snapshot=document,
         inbox_taken=inbox_taken,
     )
+
+
+def registration(
+    webhook_id: str = "w1",
+    *,
+    url: str = "https://hooks.example/a",
+    host: str = "hooks.example",
+    wants: tuple[EventKind, ...] = ("states",),
+    created_ms: int = 500,
+) -> NewWebhook:
+    return NewWebhook(
+        config=TaskPushNotificationConfig(
+            id=webhook_id,
+            task_id="t1",
+            url=url,
+            token="secret",  # noqa: S106 - a made-up one
+            authentication=AuthenticationInfo(scheme="Bearer", credentials="hush"),
+        ),
+        dialect="1.0",
+        host=host,
+        created_ms=created_ms,
+        wants=wants,
+    )
+
+
+def with_webhook(made: TaskWrite, new: NewWebhook, at_ms: int = 1000) -> TaskWrite:
+    assert made.created is not None
+    return replace(made, created=replace(made.created, webhook=new), at_ms=at_ms)
 
 
 # --- doing --------------------------------------------------------------------------------------

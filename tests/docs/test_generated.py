@@ -33,10 +33,14 @@ from tests.interop import peculiarities
 from tests.interop.lines import IMPLEMENTATIONS, LINES
 from tests.interop.peculiarities import Peculiarity
 from tests.scenarios.bindings import OPERATIONS
-from tests.scenarios.guarding import ATTACKS, Verdict, verdict_on
+from tests.scenarios.guard.attacks import MATRIX, Attack, verdict_on
 from tests.scenarios.guarding import LINES as GUARDED_LINES
+from tests.scenarios.guarding import Line, Verdict
 
 DOCS = Path(__file__).parents[2] / "docs"
+
+NO_REFUSALS = (Verdict.ITS_OWN,)
+"""What comes of an attack that has nothing to attack."""
 
 
 def diagram_of_moves() -> str:
@@ -72,6 +76,12 @@ def meanings_of_settings() -> dict[str, str]:
 def kind_of(member: dict[str, Any]) -> str:
     if "anyOf" in member:
         return kind_of(member["anyOf"][0])
+    if "enum" in member:
+        return " or ".join(f"`{each}`" for each in member["enum"])
+    if member["type"] == "array" and "enum" in member["items"]:
+        return f"list of {kind_of(member['items'])}"
+    if member["type"] == "array" and member["items"]["type"] == "integer":
+        return "list of whole numbers"
     words = {
         "string": "text",
         "boolean": "`true` or `false`",
@@ -174,14 +184,37 @@ def row_of(peculiarity: Peculiarity) -> str:
 
 
 def table_of_attacks() -> str:
-    """Show what ``tests/scenarios/test_guard.py`` has found out, operation by operation."""
+    """Count what ``tests/scenarios/guard/test_attacks.py`` makes, attack by attack."""
+    rows: list[str] = []
+    for attack in Attack:
+        schemes = ", ".join(scheme.value for scheme in attack.schemes)
+        counts = " | ".join(refused_of(attack, line) for line in GUARDED_LINES)
+        rows.append(f"| {attack.value} | {schemes} | {counts} |")
+    lines = " | ".join(line.title for line in GUARDED_LINES)
+    return table(f"| attack | tried with | {lines} |", rows)
+
+
+def refused_of(attack: Attack, line: Line) -> str:
+    """Tell on how many operations an attack is refused, with all schemes that it is tried with."""
+    made = [cell for cell in MATRIX if (cell.attack, cell.line) == (attack, line)]
+    served = {cell.operation for cell in made if cell.verdict in NO_REFUSALS}
+    operations = {cell.operation for cell in made}
+    return f"{len(operations - served)} of {len(operations)}"
+
+
+def table_of_verdicts() -> str:
+    """Show what attacks come to there, operation by operation."""
+    # What nobody knows the caller of is refused in one way, whatever is wrong with it.
+    named = [attack for attack in Attack if not attack.is_at_the_door]
     rows = [
         f"| `{operation}` | "
-        + " | ".join(verdict_on(operation, attack).value for attack in ATTACKS)
+        + " | ".join(
+            verdict_on(operation, attack).value for attack in (Attack.NO_CREDENTIALS, *named)
+        )
         + f" | {', '.join(lines_with(operation))} |"
         for operation in OPERATIONS
     ]
-    attacks = " | ".join(attack.value for attack in ATTACKS)
+    attacks = " | ".join(["credentials missing or not good", *(each.value for each in named)])
     return table(f"| operation | {attacks} | shown in |", rows)
 
 
@@ -233,6 +266,7 @@ def table(head: str, rows: list[str]) -> str:
     [
         ("explanation/lifecycle.md", "moves", diagram_of_moves),
         ("explanation/security.md", "attacks", table_of_attacks),
+        ("explanation/security.md", "verdicts", table_of_verdicts),
         ("explanation/security.md", "answers", table_of_answers),
         ("explanation/versions.md", "losses", table_of_losses),
         ("explanation/versions.md", "servers", table_of_servers),

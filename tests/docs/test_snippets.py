@@ -106,6 +106,7 @@ class Story:
 
     def serve(self, command: str) -> None:
         self._server.close()
+        self.output = ""
         command = DEMO if command == "make run" else command
         with socket.create_server(("127.0.0.1", 0)) as listener:
             port = listener.getsockname()[1]

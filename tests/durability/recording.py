@@ -15,6 +15,7 @@ from dragoman.stores.base import (
     TaskStore,
     TaskWrite,
 )
+from dragoman.stores.webhooks import WebhookStore
 
 __all__ = ("RecordingStore",)
 
@@ -34,6 +35,10 @@ class RecordingStore:
     @property
     def is_available(self) -> bool:
         return self.inner.is_available
+
+    @property
+    def webhooks(self) -> WebhookStore:
+        return self.inner.webhooks
 
     async def open(self) -> None:
         await self.inner.open()
@@ -70,6 +75,9 @@ class RecordingStore:
 
     async def read_journal(self, task_id: str) -> tuple[JournalEntry, ...]:
         return await self.inner.read_journal(task_id)
+
+    async def read_secret(self, task_id: str, n: int) -> bytes | None:
+        return await self.inner.read_secret(task_id, n)
 
     async def list_tasks(self, query: TaskQuery) -> StoredPage:
         return await self.inner.list_tasks(query)

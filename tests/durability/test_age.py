@@ -66,10 +66,10 @@ class Aging:
 
     async def pass_days(self, days: float) -> None:
         """Let time pass, and housekeeping with it."""
-        await self.clock.until_asleep(3)
+        await self.clock.until_asleep(4)
         self.clock.advance(days * DAY_SECONDS)
         # Each of its tasks sleeps again: what was due is done.
-        await self.clock.until_asleep(3)
+        await self.clock.until_asleep(4)
 
 
 @asynccontextmanager

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tests.interop import playing
-from tests.interop.environments import UnreachableError
+from tests.interop.environments import Environment, UnreachableError, environment
 from tests.interop.playing import Saw
 from tests.interop.servers import PeerServers
 
@@ -34,6 +34,21 @@ class Missing:
 @pytest.fixture(scope="session")
 def missing() -> Missing:
     return Missing()
+
+
+@pytest.fixture(scope="session")
+def environment_of(missing: Missing) -> Callable[[str], Environment]:
+    """Return ``environment``, made to skip the test where the peer cannot be had."""
+
+    def environment_or_skip(peer: str) -> Environment:
+        if peer not in missing:
+            try:
+                return environment(peer)
+            except UnreachableError as error:
+                missing.note(peer, error)
+        raise missing.outcome(peer)
+
+    return environment_or_skip
 
 
 @pytest.fixture(scope="session")

@@ -85,7 +85,7 @@ def test_the_card_says_who_the_agent_is(saw: Saw) -> None:
         "url": "https://dragoman.example/",
     }
     assert card["capabilities"]["streaming"] is True
-    assert card["capabilities"]["pushNotifications"] is False
+    assert card["capabilities"]["pushNotifications"] is True
     assert card["skills"][0] == {
         "id": "shout",
         "name": "Shout",
@@ -453,15 +453,3 @@ def test_a_request_that_makes_no_sense_is_told_why(saw: Saw, case: str, complain
 @without(OLDEST_IN_PROTOBUF)
 def test_content_that_no_skill_takes_is_refused(saw: Saw) -> None:
     assert_refused(saw("unsupported_content_type"), "ContentTypeNotSupportedError")
-
-
-@pytest.mark.parametrize("call", ["create", "get", "in_send"])
-def test_push_notifications_are_refused_while_the_card_promises_none(saw: Saw, call: str) -> None:
-    assert_refused(saw("push_config")[call], "PushNotificationNotSupportedError")
-
-
-# The Python SDKs before 1.0 have no such calls.
-@of(*over_all_bindings("js_0_3"), *NEW)
-@pytest.mark.parametrize("call", ["list", "delete"])
-def test_other_push_calls_are_refused_while_the_card_promises_none(saw: Saw, call: str) -> None:
-    assert_refused(saw("push_config")[call], "PushNotificationNotSupportedError")

@@ -18,9 +18,12 @@ _contexts = count(1)
 async def served() -> AsyncIterator[Served]:
     """The agent of the scenarios, at work. Tasks that are still held are dropped at the end.
 
-    Nobody waits longer than a test may take, so one that fails does not hold up the others.
+    Nobody waits longer than a test may take, so one that fails does not hold up the others. It has
+    no webhooks: ``test_push`` has an agent of its own, and the others show what is refused then.
     """
-    async with serving(make_agent(), shutdown_grace_seconds=0, max_wait_seconds=10) as agent:
+    async with serving(
+        make_agent(), shutdown_grace_seconds=0, max_wait_seconds=10, push=False
+    ) as agent:
         yield agent
 
 

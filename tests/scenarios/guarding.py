@@ -1,7 +1,7 @@
-"""An agent behind a guard, those who attack it, and what each of them must hear.
+"""An agent behind a guard, and how to ask it for anything in every version over every binding.
 
-The table ``verdict_on`` is what ``test_guard`` holds the server to, and what the documentation
-shows. Nothing here shares code or tables with the server but the ports an author implements.
+Who attacks it is in ``guard/attacks.py``. Nothing here shares code or tables with the server but
+the ports an author implements.
 """
 
 from __future__ import annotations
@@ -17,21 +17,29 @@ from dragoman import AccessRequest, Agent, Context, Evidence, Principal
 from dragoman.auth.combining import Alternative
 from dragoman.errors import UnauthenticatedError
 from dragoman.model.security import APIKeySecurityScheme, SecurityScheme
+from dragoman.server.access import Policy
 from tests.scenarios.bindings import OPERATIONS, Binding, Grpc, HttpJson, JsonRpc
 from tests.scenarios.grpc_binding import V0_3_SERVICE, StatusError
 from tests.scenarios.old_forms import GRAMMAR_PROTO, Saying
-from tests.scenarios.old_wire import V0_1, V0_3, OldRpc, Speaker, V0_3Http, V0_3Schema
+from tests.scenarios.old_wire import (
+    ERRORS_0_3,
+    V0_1,
+    V0_3,
+    OldRpc,
+    Speaker,
+    V0_3Http,
+    V0_3Schema,
+)
 from tests.wire import Json, message
 
 __all__ = (
-    "ATTACKS",
     "KEY_HEADER",
     "LINES",
     "PEOPLE",
+    "PUSH",
     "SENDS",
     "TASK_OPERATIONS",
     "Ask",
-    "Attack",
     "Heard",
     "Keys",
     "Line",
@@ -39,7 +47,8 @@ __all__ = (
     "call_of",
     "guarded_agent",
     "hear",
-    "verdict_on",
+    "keyed",
+    "policy",
 )
 
 KEY_HEADER: Final = "X-API-Key"
@@ -79,20 +88,30 @@ async def policy(request: AccessRequest) -> bool:
     return request.skill_id == "ask" and request.operation.value.startswith("Send")
 
 
-def guarded_agent(auth: Sequence[Alternative] | None = None) -> Agent:
-    """Return an agent that asks who calls, and what they may do."""
+def guarded_agent(
+    auth: Sequence[Alternative] | None = None,
+    ran: list[str] | None = None,
+    authorize: Policy = policy,
+) -> Agent:
+    """Return an agent that asks who calls, and what they may do.
+
+    Args:
+        ran: gets the name of a skill that waits, or that needs a scope, whenever it is begun.
+    """
+    begun = [] if ran is None else ran
     agent = Agent(
         "Guarded",
         "Is particular about its callers.",
         tenants=["acme", "umbrella"],
         auth=auth or [Keys()],
-        authorize=policy,
+        authorize=authorize,
         extended_card=True,
     )
 
     @agent.skill
     async def ask(ctx: Context, text: str) -> str:
         """Ask a question."""
+        begun.append("ask")
         return f"{text}: {await ctx.ask('Which city?')}"
 
     @agent.skill
@@ -108,6 +127,7 @@ def guarded_agent(auth: Sequence[Alternative] | None = None) -> Agent:
     @agent.skill(scopes=["vault:open"])
     async def vault(combination: int) -> str:
         """Open the vault."""
+        begun.append("vault")
         return f"opened with {combination}"
 
     @agent.skill(scopes=["cellar"], hidden=True)
@@ -130,6 +150,9 @@ SENDS: Final = ("SendMessage", "SendStreamingMessage")
 TASK_OPERATIONS: Final = (*SENDS, "GetTask", "CancelTask", "SubscribeToTask")
 PUSH: Final = tuple(operation for operation in OPERATIONS if "Push" in operation)
 
+_TELLING: Final = (*SENDS, *PUSH)
+"""Operations whose methods no other version has."""
+
 _HOOK: Final = "https://client.example/hook"
 
 
@@ -150,9 +173,9 @@ class Heard(NamedTuple):
     body: str
     challenges: list[str]
 
-    def about(self, task_id: str) -> Json:
-        """Return what was said about a task, without its name and the number of the request."""
-        said = _last_json(self.body.replace(task_id, "…"))
+    def about(self, task_id: str = "") -> Json:
+        """Return what was said, without the number of the request and the name of a task."""
+        said = _last_json(self.body.replace(task_id, "…") if task_id else self.body)
         said.pop("id", None)
         return said
 
@@ -171,6 +194,12 @@ class Line(NamedTuple):
     kind: type[Binding]
     codes: Mapping[Verdict, int]
     operations: tuple[str, ...] = OPERATIONS
+    shape: str = ""
+
+    @property
+    def title(self) -> str:
+        """Call it as readers of the documentation know it."""
+        return f"{self.version} {self.binding}" + (f" ({self.shape})" if self.shape else "")
 
     @property
     def name(self) -> str:
@@ -183,18 +212,29 @@ class Line(NamedTuple):
         0.1 has one of its own for what is denied. It is heard where the method tells the version:
         not at the door, and not for a task that was begun in another version.
         """
-        if self.version == "0.1" and verdict is Verdict.DENIED and operation in SENDS:
+        if self.version == "0.1" and verdict is Verdict.DENIED and operation in _TELLING:
             return -32008
         return self.codes[verdict]
+
+    def status(self, verdict: Verdict) -> int:
+        """Return the status of HTTP that a verdict has; gRPC has one for everything."""
+        if self.binding == "HTTP+JSON":
+            return _HTTP[verdict] if self.version == "1.0" else ERRORS_0_3[_RPC[verdict]][1]
+        at_the_door = {Verdict.UNAUTHENTICATED: 401, Verdict.DENIED: 403}
+        return 200 if self.binding == "gRPC" else at_the_door.get(verdict, 200)
 
     def connect(self, url: str) -> Binding:
         """Return a client; those of the old versions do not state one."""
         return self.kind(url, {"A2A-Version": "1.0"} if self.version == "1.0" else {})
 
 
-async def hear(wire: Binding, name: str, params: Json, key: str) -> Heard:
-    """Ask and listen to the end."""
-    headers = {KEY_HEADER: key} if key else {}
+def keyed(key: str) -> dict[str, str]:
+    """Return the header with a key; "" shows none."""
+    return {KEY_HEADER: key} if key else {}
+
+
+async def hear(wire: Binding, name: str, params: Json, headers: Mapping[str, str]) -> Heard:
+    """Ask, showing what is in some headers, and listen to the end."""
     if isinstance(wire, OldGrpc) and name == "TaskSubscription":
         # What goes by another name in 1.0 is a stream all the same.
         response = await _hear_stream(wire, name, params, headers)
@@ -272,7 +312,9 @@ def _old_route(wire: Speaker, ask: Ask) -> tuple[str, Json]:
         "GetTaskPushNotificationConfig": f"GET {configs}/p-1",
         "DeleteTaskPushNotificationConfig": f"DELETE {configs}/p-1",
     }
-    named = {"id": ask.task_id} if ask.operation in TASK_OPERATIONS else {}
+    named: Json = {"id": ask.task_id} if ask.operation in TASK_OPERATIONS else {}
+    if ask.operation.startswith("CreateTaskPush"):
+        named = {"configId": "p-1", "config": {"pushNotificationConfig": {"url": _HOOK}}}
     return routes.get(ask.operation, ask.operation), named
 
 
@@ -291,7 +333,11 @@ def _old_rpc_of_grpc(ask: Ask) -> tuple[str, Json]:
         "SubscribeToTask": ("TaskSubscription", {"name": name}),
         "CreateTaskPushNotificationConfig": (
             "CreateTaskPushNotificationConfig",
-            {"parent": name, "configId": "p-1"},
+            {
+                "parent": name,
+                "configId": "p-1",
+                "config": {"pushNotificationConfig": {"url": _HOOK}},
+            },
         ),
         "GetTaskPushNotificationConfig": ("GetTaskPushNotificationConfig", {"name": config}),
         "ListTaskPushNotificationConfigs": ("ListTaskPushNotificationConfig", {"parent": name}),
@@ -305,31 +351,7 @@ def _if_any(**members: str) -> dict[str, str]:
     return {name: value for name, value in members.items() if value}
 
 
-# --- who attacks, and what they hear ------------------------------------------------------------
-
-
-class Attack(Enum):
-    """What is wrong with a call."""
-
-    NO_CREDENTIALS = "no credentials"
-    WRONG_CREDENTIALS = "wrong credentials"
-    OTHER_OWNER = "another owner's task"
-    OTHER_TENANT = "another tenant"
-    NOT_PERMITTED = "scope or permission missing"
-
-    @property
-    def key(self) -> str:
-        """The key it is made with."""
-        return {
-            Attack.NO_CREDENTIALS: "",
-            Attack.WRONG_CREDENTIALS: "key-of-nobody",
-            Attack.OTHER_OWNER: "key-of-bob",
-            Attack.OTHER_TENANT: "key-of-dan",
-            Attack.NOT_PERMITTED: "key-of-carol",
-        }[self]
-
-
-ATTACKS: Final = tuple(Attack)
+# --- what is heard, and in which words ---------------------------------------------------------
 
 
 class Verdict(Enum):
@@ -339,28 +361,7 @@ class Verdict(Enum):
     DENIED = "permission denied"
     NOT_FOUND = "as a task that does not exist"
     UNKNOWN_TENANT = "as a tenant that does not exist"
-    NOT_OFFERED = "not offered, whoever asks"
     ITS_OWN = "served with what is its own"
-
-
-def verdict_on(operation: str, attack: Attack, *, makes_own_ids: bool = False) -> Verdict:
-    """Return what an attack must come to.
-
-    Args:
-        makes_own_ids: whether clients make up the ids of tasks (0.1): one that is not a task of
-            theirs is the name of a new one.
-    """
-    if attack in (Attack.NO_CREDENTIALS, Attack.WRONG_CREDENTIALS):
-        return Verdict.UNAUTHENTICATED
-    if operation in PUSH:
-        return Verdict.NOT_OFFERED
-    if attack is Attack.OTHER_TENANT:
-        return Verdict.UNKNOWN_TENANT
-    if attack is Attack.NOT_PERMITTED:
-        return Verdict.DENIED
-    if operation not in TASK_OPERATIONS or (makes_own_ids and operation in SENDS):
-        return Verdict.ITS_OWN
-    return Verdict.NOT_FOUND
 
 
 _RPC: Final = {
@@ -368,21 +369,18 @@ _RPC: Final = {
     Verdict.DENIED: -31403,
     Verdict.NOT_FOUND: -32001,
     Verdict.UNKNOWN_TENANT: -32602,
-    Verdict.NOT_OFFERED: -32003,
 }
 _HTTP: Final = {
     Verdict.UNAUTHENTICATED: 401,
     Verdict.DENIED: 403,
     Verdict.NOT_FOUND: 404,
     Verdict.UNKNOWN_TENANT: 400,
-    Verdict.NOT_OFFERED: 400,
 }
 _GRPC: Final = {
     Verdict.UNAUTHENTICATED: 16,
     Verdict.DENIED: 7,
     Verdict.NOT_FOUND: 5,
     Verdict.UNKNOWN_TENANT: 3,
-    Verdict.NOT_OFFERED: 9,
 }
 
 LINES: Final = (
@@ -390,8 +388,8 @@ LINES: Final = (
     Line("1.0", "HTTP+JSON", HttpJson, _HTTP),
     Line("1.0", "gRPC", Grpc, _GRPC),
     Line("0.3", "JSON-RPC", V0_3, _RPC),
-    Line("0.3", "HTTP+JSON", V0_3Http, _RPC),
-    Line("0.3", "HTTP+JSON", V0_3Schema, _RPC),
-    Line("0.3", "gRPC", OldGrpc, {**_GRPC, Verdict.NOT_OFFERED: 12}),
+    Line("0.3", "HTTP+JSON", V0_3Http, _RPC, shape="ProtoJSON"),
+    Line("0.3", "HTTP+JSON", V0_3Schema, _RPC, shape="JSON schema"),
+    Line("0.3", "gRPC", OldGrpc, _GRPC),
     Line("0.1", "JSON-RPC", V0_1, _RPC, tuple(V0_1.methods)),
 )

@@ -23,6 +23,7 @@ from tests.scenarios.guarding import (
     call_of,
     guarded_agent,
     hear,
+    keyed,
 )
 from tests.serving import serving
 
@@ -58,7 +59,7 @@ async def test_who_asks_too_often_hears_it_in_his_own_words(line: Line) -> None:
         line.connect(agent.url) as wire,
     ):
         name, params = call_of(wire, Ask("GetTask", task_id="t-1"))
-        heard = [await hear(wire, name, params, "key-of-ada") for _ in range(3)]
+        heard = [await hear(wire, name, params, keyed("key-of-ada")) for _ in range(3)]
         # There is no such task; that is an answer, and counts.
         assert code_of(line) not in {one.code for one in heard[:2]}
         assert heard[2].code == code_of(line)
@@ -66,7 +67,7 @@ async def test_who_asks_too_often_hears_it_in_his_own_words(line: Line) -> None:
         if not isinstance(wire, Grpc):
             assert heard[2].http == 429
         # Others are not concerned.
-        assert (await hear(wire, name, params, "key-of-bob")).code == heard[0].code
+        assert (await hear(wire, name, params, keyed("key-of-bob"))).code == heard[0].code
 
 
 async def test_0_1_has_a_number_of_its_own() -> None:
@@ -76,10 +77,8 @@ async def test_0_1_has_a_number_of_its_own() -> None:
         serving(guarded_agent(), rate_limit_per_operation=limit) as agent,
         line.connect(agent.url) as wire,
     ):
-        heard = [
-            await hear(wire, *call_of(wire, Ask("SendMessage", skill="whoami")), "key-of-ada")
-            for _ in range(2)
-        ]
+        wish = Ask("SendMessage", skill="whoami")
+        heard = [await hear(wire, *call_of(wire, wish), keyed("key-of-ada")) for _ in range(2)]
     assert (heard[0].code, heard[1].code, heard[1].http) == (None, -32010, 429)
 
 

@@ -73,7 +73,7 @@ async def test_a_recorded_conversation_is_answered_in_the_form_of_its_version(ve
     family = "0.1" if vector.startswith("v0_1/") else "0.3"
     task: Json = {}
     async with (
-        serving(agent) as served,
+        serving(agent, push=False) as served,
         httpx2.AsyncClient(base_url=served.url, trust_env=False, timeout=10) as http,
     ):
         for exchange in recorded["exchanges"]:

@@ -17,7 +17,7 @@ from dragoman.client.errors import CardUntrustedError
 from dragoman.errors import UsageError
 from dragoman.server.asgi import build_app
 from tests.scenarios.agents import make_agent
-from tests.scenarios.guarding import guarded_agent
+from tests.scenarios.guarding import KEY_HEADER, guarded_agent
 from tests.serving import AgentProcess, free_port
 from tests.unit.auth.signing_cards import new_key
 
@@ -75,6 +75,14 @@ async def test_the_card_of_1_0_is_signed_as_the_specification_has_it(
             assert not {"url", "protocolVersion", "preferredTransport"} & set(json.loads(card))
 
 
+async def test_the_card_for_one_caller_is_signed_as_well(tmp_path: Path) -> None:
+    async with asking(key_file(tmp_path, "k1"), agent=guarded_agent()) as client:
+        headers = {"A2A-Version": "1.0", KEY_HEADER: "key-of-ada"}
+        shown = await client.get("/extendedAgentCard", headers=headers)
+        assert "cellar" in [skill["id"] for skill in shown.json()["skills"]]
+        assert await verified(client, shown.content) == ("verified", "1.0", False)
+
+
 async def test_the_card_of_0_3_is_signed_as_it_is(tmp_path: Path) -> None:
     async with asking(key_file(tmp_path, "k1")) as client:
         for path in (CARD, OLD_CARD):
@@ -98,7 +106,7 @@ async def test_older_readers_get_a_card_they_know_which_has_no_signatures(
 
 
 async def test_a_card_that_is_not_signed_is_one_for_all_as_ever() -> None:
-    app = build_app(make_agent(), {"store": "memory:"})
+    app = build_app(make_agent(), {"store": "memory:", "push_signing": "none"})
     transport = httpx2.ASGITransport(app)
     async with httpx2.AsyncClient(transport=transport, base_url="http://localhost") as client:
         cards = [(await client.get(path)).json() for path in (CARD, OLD_CARD)]
@@ -142,7 +150,7 @@ async def test_the_keys_are_public_and_may_be_cached_for_a_while(tmp_path: Path)
         answer = await client.get(JWKS)
         assert answer.status_code == 200
         assert answer.headers["cache-control"] == "public, max-age=300"
-        (key,) = answer.json()["keys"]
+        key, _ = answer.json()["keys"]
         assert (key["kid"], key["use"], "d" in key) == ("k1", "sig", False)
         assert (await client.head(JWKS)).content == b""
         assert (await client.post(JWKS)).status_code == 405

@@ -18,8 +18,9 @@ from dragoman.egress.networks import REFUSED, Range
 from dragoman.egress.urls import RULES
 from dragoman.errors import InvalidParamsError
 from dragoman.model.push import TaskPushNotificationConfig
-from dragoman.push.delivery import Deliverer, Parcel
+from dragoman.push.delivery import Deliverer
 from dragoman.push.outcomes import Forbidden
+from dragoman.push.parcel import Parcel
 from dragoman.push.registration import check_registration
 from tests.unit.egress.hosts import NAME, Names, Trap, answering, hosting, trap
 

@@ -298,7 +298,6 @@ async def test_parts_of_unknown_kinds_come_back_as_they_were(old: V0_3) -> None:
     # 5.7, 8.2 A7
     parts = [
         {"kind": "tool-use", "toolUseId": "u-1", "name": "look", "input": {"q": 1}},
-        {"kind": "tool-result", "toolUseId": "u-1", "result": [1, {"deep": None}]},
         {"kind": "hologram", "beams": 3, "metadata": {"colour": "blue"}},
     ]
     answer = await old.call("message/send", old.words("", "mirror", parts=parts))

@@ -1,1 +1,1 @@
-"""Adapters: agents and their tools in the forms that other frameworks have."""
+"""Adapters: agents made of other things, and other things made of agents."""

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import inspect
 import logging
+import os
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, Literal, TypeVar, overload
+from typing import TYPE_CHECKING, Final, Literal, TypeVar, cast, overload
 
 from dragoman.agent.context import Context
+from dragoman.agent.makers import MAKERS
 from dragoman.agent.modes import TEXT
 from dragoman.agent.skill import CancelHook, Skill
 from dragoman.agent.threads import DEFAULT_THREADS, Threads
@@ -24,20 +26,33 @@ from dragoman.errors import (
     UnsupportedOperationError,
     UsageError,
 )
+from dragoman.extensions.agent_tools.answers import check_answer, is_sensitive
+from dragoman.extensions.agent_tools.declarations import declared_in
 from dragoman.model.cards import AgentExtension, AgentProvider, AgentSkill
+from dragoman.model.client_tools import CLIENT_TOOLS
 from dragoman.model.messages import Message
 
 if TYPE_CHECKING:
+    from contextlib import AsyncExitStack
+
+    from dragoman.agent.peers import Peers
     from dragoman.auth.combining import Alternative
     from dragoman.extensions.base import Presence
     from dragoman.model.base import JsonObject
+    from dragoman.model.cards import AgentCard
     from dragoman.model.operations import SendMessageRequest
-    from dragoman.server.access import Policy
+    from dragoman.server.access import Policy, Sharing
+    from dragoman.server.asgi import App
+    from dragoman.service.service import A2AService
     from dragoman.service.worker import Outcome, Plan, Turn
 
 __all__ = ("Agent",)
 
 _SKILL_KEY: Final = "skillId"
+
+_CLIENT_TOOLS: Final = AgentExtension(
+    uri=CLIENT_TOOLS, description="The agent may ask for tools that its caller has declared."
+)
 
 _logger = logging.getLogger(__name__)
 
@@ -62,6 +77,7 @@ class Agent:
     Args:
         provider: who runs it; ``(organization, url)`` will do.
         tenants: the tenants it serves beside the default one.
+        client_tools: say in the card that it uses the tools of its callers (``ctx.use_tool``).
         input_modes: media types taken by default; else what the skills take.
         output_modes: media types given by default; else what the skills give.
         streaming: whether callers may follow the work as it goes.
@@ -71,8 +87,11 @@ class Agent:
             them. ``AllOf`` makes one way of several. Without any, only callers on the same machine
             are served.
         authorize: asked before everything that a caller wants to do; see ``AccessRequest``. It may
-            be a coroutine function. It restricts what callers may do with what they own, and cannot
-            open to them what somebody else owns.
+            be a coroutine function. It restricts what callers may do, and cannot open to them what
+            somebody else owns.
+        share: asked before that, with the same; it names the owner in whose records the caller
+            works, so that those for whom it gives the same name share their tasks. None leaves the
+            caller with its own.
         threads: how many plain functions may run at once.
     """
 
@@ -87,6 +106,7 @@ class Agent:
         icon_url: str | None = None,
         tenants: Sequence[str] = (),
         extensions: Sequence[AgentExtension] = (),
+        client_tools: bool = False,
         input_modes: Sequence[str] | None = None,
         output_modes: Sequence[str] | None = None,
         streaming: bool = True,
@@ -94,6 +114,7 @@ class Agent:
         presence: Presence | None = None,
         auth: Sequence[Alternative] = (),
         authorize: Policy | None = None,
+        share: Sharing | None = None,
         threads: int = DEFAULT_THREADS,
         clock: Clock | None = None,
     ) -> None:
@@ -111,12 +132,13 @@ class Agent:
         self.documentation_url: Final = documentation_url
         self.icon_url: Final = icon_url
         self.tenants: Final = _checked_tenants(tenants)
-        self.extensions: Final = tuple(extensions)
+        self.extensions: Final = (*extensions, *((_CLIENT_TOOLS,) if client_tools else ()))
         self.streaming: Final = streaming
         self.extended_card: Final = extended_card
         self.presence: Final = presence
         self.auth: Final = tuple(auth)
         self.authorize: Final = authorize
+        self.share: Final = share
         self._input_modes = None if input_modes is None else tuple(input_modes)
         self._output_modes = None if output_modes is None else tuple(output_modes)
         self._threads = Threads(threads)
@@ -127,6 +149,36 @@ class Agent:
         self._startup_hooks: list[Callable[[], object]] = []
         self._shutdown_hooks: list[Callable[[], object]] = []
         self._cancel_hooks: list[CancelHook] = []
+
+    # --- made of other things -------------------------------------------------------------------
+
+    @classmethod
+    def from_mcp(cls, server: str | Sequence[str], **options: object) -> Agent:
+        """Make an agent of an MCP server: each of its tools is a skill.
+
+        Args:
+            server: the address of the server, or the command that starts it and its arguments.
+            options: see ``dragoman.adapters.mcp.agent``.
+        """
+        return cast("Agent", MAKERS["mcp"](server, options))
+
+    @classmethod
+    def from_pydantic_ai(cls, agent: object, **options: object) -> Agent:
+        """Make an agent of an agent of pydantic-ai.
+
+        Args:
+            options: see ``dragoman.adapters.pydantic_ai``.
+        """
+        return cast("Agent", MAKERS["pydantic_ai"](agent, options))
+
+    @classmethod
+    def from_langgraph(cls, graph: object, **options: object) -> Agent:
+        """Make an agent of a compiled graph of LangGraph.
+
+        Args:
+            options: see ``dragoman.adapters.langgraph``.
+        """
+        return cast("Agent", MAKERS["langgraph"](graph, options))
 
     # --- what the card says ---------------------------------------------------------------------
 
@@ -247,11 +299,12 @@ class Agent:
                 input_modes=tuple(input_modes or ()),
                 output_modes=tuple(output_modes or ()),
             )
-            self._add(
+            self.add_skill(
                 Skill(
                     function,
                     published,
                     threads=self._threads,
+                    peers=lambda: self._peers,
                     on_cancel=on_cancel,
                     scopes=_checked_scopes(scopes, skill_id),
                     is_hidden=hidden,
@@ -262,6 +315,20 @@ class Agent:
             return function
 
         return add if function is None else add(function)
+
+    def add_skill(self, skill: Skill) -> None:
+        """Add a skill that was made already: for adapters; ``skill`` makes one of a function.
+
+        Raises:
+            UsageError: its id is taken.
+        """
+        skill_id = skill.plan.skill_id
+        if skill_id in self._skills:
+            raise UsageError(f"skill {skill_id} exists already; give this one another id")
+        self._skills[skill_id] = skill
+        # A hidden skill is for those who name it.
+        if self._default is None or (self._default.is_hidden and not skill.is_hidden):
+            self._default = skill
 
     def route(self, function: RouteFunction, /) -> RouteFunction:
         """Let a function choose the skill for messages that name none.
@@ -313,6 +380,24 @@ class Agent:
 
         return build_app(self, settings or None)
 
+    async def in_process(self, stack: AsyncExitStack) -> tuple[A2AService, AgentCard]:
+        """Return what serves it in this process, and its card: for ``ctx.call``.
+
+        That is ``app``, if somebody uses it; else one that keeps its tasks beside the default
+        store. What is started here is stopped with the stack.
+        """
+        app = cast("App", self.app if "app" in vars(self) else self._app_beside)
+        if app.runtime.started is None:
+            stack.push_async_callback(app.runtime.stop)
+        return await app.runtime.service(), app.card
+
+    @cached_property
+    def _app_beside(self) -> ASGIApp:
+        from dragoman.server.config import load_settings  # noqa: PLC0415 - serving is loaded by whoever serves
+        from dragoman.stores.urls import beside  # noqa: PLC0415 - see above
+
+        return self.asgi(store=beside(load_settings({}, os.environ).store, self.name))
+
     # --- Worker ---------------------------------------------------------------------------------
 
     def plan(self, request: SendMessageRequest, scopes: frozenset[str] = frozenset()) -> Plan:
@@ -322,6 +407,9 @@ class Agent:
             InvalidParamsError: it names an unknown skill, or a parameter is missing or wrong.
             PermissionDeniedError: the skill needs other scopes than these.
         """
+        declared_in(request.message.metadata)
+        # What answers something is never taken for the beginning of something else.
+        check_answer(None, request.message)
         skill = self._choose(request, scopes)
         # Before the parameters: what they should be is told to those who may use the skill.
         skill.check_scopes(scopes)
@@ -331,6 +419,17 @@ class Agent:
     def check_scopes(self, skill_id: str, scopes: frozenset[str]) -> None:
         """Raise PermissionDeniedError for a further message by a caller without the scopes."""
         self._skill(skill_id).check_scopes(scopes)
+
+    def examine_answer(self, asked: Message | None, answer: Message) -> bool:
+        """Refuse an answer that does not fit; tell whether it is a secret.
+
+        Raises:
+            InvalidParamsError: it names what the task does not wait for, lacks what it does wait
+                for, or declares tools that break a rule.
+        """
+        declared_in(answer.metadata)
+        check_answer(asked, answer)
+        return asked is not None and is_sensitive(asked)
 
     async def answer(self, plan: Plan, request: SendMessageRequest, context_id: str) -> Message:
         """Answer directly; only for a plan that says so."""
@@ -352,12 +451,19 @@ class Agent:
         return None if skill is None else skill.timeout
 
     async def canceled(self, turn: Turn) -> None:
-        """Call the cleanup hooks, the skill's own first; one that fails is logged."""
+        """Cancel the tasks that others do for it, then call the cleanup hooks.
+
+        The skill's own comes first; one that fails is logged.
+        """
+        if turn.recorded:
+            from dragoman.agent.children import cancel_children  # noqa: PLC0415 - brings the client
+
+            await cancel_children(turn, self._peers)
         own = self._skill(turn.skill_id).on_cancel
         hooks = self._cancel_hooks if own is None else [own, *self._cancel_hooks]
         for hook in hooks:
             try:
-                await hook(Context(turn))
+                await hook(Context(turn, lambda: self._peers))
             except Exception:
                 _logger.exception("cleanup after canceled task %s failed", turn.task_id)
 
@@ -372,18 +478,17 @@ class Agent:
             for hook in reversed(self._shutdown_hooks):
                 await _call_hook(hook)
         finally:
+            if "_peers" in vars(self):
+                await self._peers.aclose()
             self._threads.shutdown()
 
     # --- inside ---------------------------------------------------------------------------------
 
-    def _add(self, skill: Skill) -> None:
-        skill_id = skill.plan.skill_id
-        if skill_id in self._skills:
-            raise UsageError(f"skill {skill_id} exists already; give this one another id")
-        self._skills[skill_id] = skill
-        # A hidden skill is for those who name it.
-        if self._default is None or (self._default.is_hidden and not skill.is_hidden):
-            self._default = skill
+    @cached_property
+    def _peers(self) -> Peers:
+        from dragoman.agent.peers import Peers  # noqa: PLC0415 - brings the client, which few need
+
+        return Peers(self.name)
 
     def _skill(self, skill_id: str) -> Skill:
         skill = self._skills.get(skill_id)

@@ -1,32 +1,65 @@
 """Context: what a skill may see of its task, and do with it.
 
-``Context`` is for coroutines, ``SyncContext`` for plain functions, which run in a thread. Both are
-thin: the Turn behind them decides what is queued, stored and shown.
+It is for coroutines, and thin: the Turn behind it decides what is queued, stored and shown. Plain
+functions, which run in a thread, have ``SyncContext``.
 """
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from collections import Counter
+from contextlib import (
+    AbstractAsyncContextManager,
+    AbstractContextManager,
+    contextmanager,
+    nullcontext,
+)
 from datetime import UTC, datetime, timedelta
-from functools import partial
-from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, TypeVar, overload
+from typing import (
+    TYPE_CHECKING,
+    Final,
+    Literal,
+    TypeAlias,
+    TypedDict,
+    TypeVar,
+    Unpack,
+    overload,
+)
 
+from dragoman import telemetry
+from dragoman.agent.client_tools import TOOL_SECONDS, ToolUses, input_of, tools_of
 from dragoman.agent.forms import form_part, read_answer
+from dragoman.agent.gathering import Gathering, gathering, no_branch
 from dragoman.agent.results import Reply, parts_of, turn_message
 from dragoman.agent.steps import take_step
-from dragoman.errors import InvalidParamsError, NoAnswerError, UsageError
+from dragoman.errors import InvalidParamsError, NoAnswerError, ToolError, UsageError
+from dragoman.extensions.agent_tools.declarations import declaration
+from dragoman.extensions.agent_tools.exchange import InputRequest
+from dragoman.model.messages import text_of
 from dragoman.model.parts import Part
 from dragoman.model.tasks import Artifact
+from dragoman.service.branches import branch
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
 
+    from dragoman.agent.peers import Callee, Peers
+    from dragoman.client.reply import ReplyView
+    from dragoman.extensions.agent_tools.declarations import ClientTool
     from dragoman.model.base import JsonObject
     from dragoman.model.messages import Message
     from dragoman.service.principal import Principal
     from dragoman.service.worker import Turn
 
-__all__ = ("Calls", "Context", "SyncContext")
+__all__ = (
+    "ASK_TRIES",
+    "NO_DEFAULT",
+    "Asked",
+    "CallKeywords",
+    "Context",
+    "Default",
+    "Seconds",
+    "View",
+)
 
 T = TypeVar("T")
 Asked = TypeVar("Asked")
@@ -37,10 +70,25 @@ Seconds: TypeAlias = float | timedelta | None
 ASK_TRIES: Final = 5
 """Answers that do not fit before the task fails: a person may err, a broken client errs forever."""
 
-_NO_DEFAULT: Final = object()
+NO_DEFAULT: Final = object()
+"""Stands for a default that was not given."""
+
+_UNFIT: Final = "The answer does not fit what was asked for"
 
 
-class _View:
+class CallKeywords(TypedDict, total=False):
+    """The options of ``Context.call``."""
+
+    skill: str
+    timeout: Seconds
+    show: bool
+    pass_questions: bool
+    pass_tools: bool
+    share_context: bool
+    metadata: JsonObject | None
+
+
+class View:
     """What can be seen of a task."""
 
     __slots__ = ("_turn",)
@@ -104,28 +152,36 @@ class _View:
         """The media types the caller takes; empty for any."""
         return self._turn.accepted_output_modes
 
+    @property
+    def tools(self) -> tuple[ClientTool, ...]:
+        """The tools that the caller can run for this task, see ``use_tool``."""
+        return tools_of(self._turn)
 
-class Context(_View):
+
+class Context(View):
     """A task, for a skill that is a coroutine or an async generator.
 
-    Its durable calls (``ask``, ``step``, ``sleep``, ...) are made one after the other, because
-    their results are told apart by their order. UsageError is raised for one that is made while
-    another is under way.
+    Its durable calls (``ask``, ``step``, ``call``, ...) are made one after the other, because their
+    results are told apart by their order. UsageError is raised for one that is made while another
+    is under way; ``gather`` is the way to have several at once.
     """
 
-    __slots__ = ("_under_way",)
+    __slots__ = ("_gatherings", "_peers", "_under_way")
 
-    def __init__(self, turn: Turn) -> None:
+    def __init__(self, turn: Turn, peers: Callable[[], Peers] | None = None) -> None:
         """Begin; no durable call is under way."""
         super().__init__(turn)
-        self._under_way = ""
+        self._peers = peers
+        # By branch: what is under way, and how many gatherings there were.
+        self._under_way: dict[str, str] = {}
+        self._gatherings: Counter[str] = Counter()
 
     async def say(self, *content: object, metadata: JsonObject | None = None) -> None:
         """Tell the caller how the work goes; the task goes on working.
 
         The content becomes parts by the rules of ``Reply``; one ``Reply`` is said as it is.
         """
-        await self._turn.say(turn_message(self._turn, _reply_of(content, metadata)))
+        await self._tell(turn_message(self._turn, _reply_of(content, metadata)))
 
     async def artifact(
         self,
@@ -156,14 +212,23 @@ class Context(_View):
                 parts=parts_of(value),
                 metadata=metadata,
             )
-        await self._turn.artifact(value, append=append, last_chunk=last_chunk)
+        async with _floor():
+            await self._turn.artifact(value, append=append, last_chunk=last_chunk)
         return value.artifact_id
 
     @overload
-    async def ask(self, question: object, *, timeout: Seconds = None) -> str: ...
+    async def ask(
+        self, question: object, *, timeout: Seconds = None, sensitive: bool = False
+    ) -> str: ...
     @overload
     async def ask(
-        self, question: object, form: type[Asked], *, timeout: Seconds = None, tries: int = ...
+        self,
+        question: object,
+        form: type[Asked],
+        *,
+        timeout: Seconds = None,
+        tries: int = ...,
+        sensitive: bool = False,
     ) -> Asked: ...
     @overload
     async def ask(
@@ -174,6 +239,7 @@ class Context(_View):
         timeout: Seconds,
         default: Default,
         tries: int = ...,
+        sensitive: bool = False,
     ) -> Asked | Default: ...
     @overload
     async def ask(
@@ -184,6 +250,7 @@ class Context(_View):
         timeout: Seconds = None,
         default: object = ...,
         tries: int = ...,
+        sensitive: bool = False,
     ) -> object: ...
 
     async def ask(
@@ -192,8 +259,9 @@ class Context(_View):
         form: object = None,
         *,
         timeout: Seconds = None,
-        default: object = _NO_DEFAULT,
+        default: object = NO_DEFAULT,
         tries: int = ASK_TRIES,
+        sensitive: bool = False,
     ) -> object:
         """Pause the task until the caller answers, and return the answer.
 
@@ -207,10 +275,14 @@ class Context(_View):
             timeout: how long to wait for each answer, in seconds or as a timedelta.
             default: what to go on with if none came; without it the task fails then.
             tries: how many answers that do not fit are borne.
+            sensitive: the answer is a secret. The task shows a placeholder for it, everywhere and
+                for good; the answer itself is kept encrypted, and only until the task ends. What
+                your code does with it is up to you: a step that returns it records it.
 
         Raises:
             NoAnswerError: no answer came in time, and there is no default.
             InvalidParamsError: the last answer did not fit either.
+            ToolError: the caller says that it has no answer.
         """
         asked = _reply_of((question,), None)
         wanted = str if form is None else form
@@ -218,22 +290,94 @@ class Context(_View):
         parts = asked.parts if schema is None else (*asked.parts, schema)
         complaint: tuple[Part, ...] = ()
         while True:
-            reply = Reply(*complaint, *parts, metadata=asked.metadata)
-            message = turn_message(self._turn, reply)
+            metadata = self._sensitive(asked) if sensitive else asked.metadata
+            message = turn_message(self._turn, Reply(*complaint, *parts, metadata=metadata))
             try:
-                with self._alone("ask"):
-                    answer = await self._turn.ask(message, timeout_seconds=_seconds(timeout))
+                with self._alone("ask"), _traced("ask", ""):
+                    answer = await self._put(message, timeout_seconds=_seconds(timeout))
             except NoAnswerError:
-                if default is _NO_DEFAULT:
+                if default is NO_DEFAULT:
                     raise
                 return default
             try:
-                return read_answer(wanted, answer)
+                return read_answer(wanted, input_of(answer))
             except InvalidParamsError as error:
+                # What is said of a value may repeat it.
+                fault = InvalidParamsError(_UNFIT) if sensitive else error
                 tries -= 1
                 if tries <= 0:
-                    raise
-                complaint = (Part(text=error.message),)
+                    raise fault from None
+                complaint = (Part(text=fault.message),)
+
+    def _sensitive(self, asked: Reply) -> JsonObject:
+        """Return the metadata of a question whose answer is a secret."""
+        request = InputRequest(
+            request_id=self._turn.new_id(), prompt=text_of(asked.parts), sensitive=True
+        )
+        return {**(asked.metadata or {}), **request.metadata()}
+
+    async def use_tool(
+        self,
+        name: str,
+        arguments: JsonObject | None = None,
+        *,
+        timeout: Seconds = TOOL_SECONDS,
+        default: object = NO_DEFAULT,
+    ) -> object:
+        """Have the caller run one of its ``tools``, and return the result, any JSON.
+
+        The task pauses for it, as it does for ``ask``. The arguments are held against the schema of
+        the tool before anybody is asked.
+
+        Args:
+            timeout: how long to wait for the result, in seconds or as a timedelta; None for ever.
+            default: what to go on with if it did not come; without it the task fails then.
+
+        Raises:
+            ToolError: the caller has no such tool, the arguments do not fit, the tool has failed,
+                or the caller does not let it run.
+            NoAnswerError: no result came in time, and there is no default.
+        """
+        try:
+            (result,) = await self.use_tools(((name, arguments or {}),), timeout=timeout)
+        except NoAnswerError:
+            if default is NO_DEFAULT:
+                raise
+            await self.say(f"Continuing without {name}")
+            return default
+        if isinstance(result, ToolError):
+            raise result
+        return result
+
+    async def use_tools(
+        self,
+        uses: Sequence[tuple[str, JsonObject]],
+        *,
+        timeout: Seconds = TOOL_SECONDS,
+    ) -> list[object | ToolError]:
+        """Have the caller run several of its tools with one question.
+
+        Used as ``await ctx.use_tools([("read_file", {"path": "a"}), ("now", {})])``. What came of
+        each is returned in order, a ``ToolError`` for one that has failed.
+
+        Raises:
+            ToolError: the caller has no such tool, or the arguments do not fit; none is run then.
+            NoAnswerError: no result came in time.
+        """
+        if not uses:
+            return []
+        seconds = _seconds(timeout)
+        with self._alone("use_tool"):
+            together = ToolUses.of(self._turn, uses)
+            parts = tuple(use.part() for use in together.uses)
+            message = turn_message(self._turn, Reply(together.prompt, *parts))
+            with _traced("execute_tool", together.names):
+                try:
+                    answer = await self._put(message, timeout_seconds=seconds)
+                except NoAnswerError:
+                    text = f"The caller has not run {together.names} in the time given for it"
+                    raise NoAnswerError(text, timeout_seconds=seconds) from None
+        return together.outcomes(answer)
 
     async def require_auth(
         self, *content: object, details: JsonObject | None = None, timeout: Seconds = None
@@ -252,7 +396,7 @@ class Context(_View):
         message = turn_message(self._turn, _reply_of(content, None))
         seconds = _seconds(timeout)
         with self._alone("require_auth"):
-            return await self._turn.ask(message, is_auth=True, timeout_seconds=seconds)
+            return await self._put(message, is_auth=True, timeout_seconds=seconds)
 
     async def step(
         self, function: Callable[..., Awaitable[T] | T], *args: object, name: str | None = None
@@ -271,11 +415,99 @@ class Context(_View):
         Raises:
             UsageError: the result cannot be recorded.
         """
-        with self._alone("step"):
+        with self._alone("step"), _traced("step", name or getattr(function, "__name__", "")):
             return await take_step(self._turn, function, args, name)
+
+    @overload
+    async def call(
+        self,
+        agent: Callee,
+        *content: object,
+        **options: Unpack[CallKeywords],
+    ) -> ReplyView: ...
+    @overload
+    async def call(
+        self,
+        agent: Callee,
+        *content: object,
+        into: type[T],
+        **options: Unpack[CallKeywords],
+    ) -> T: ...
+
+    async def call(
+        self,
+        agent: Callee,
+        *content: object,
+        into: object = None,
+        skill: str = "",
+        timeout: Seconds = None,
+        show: bool = True,
+        pass_questions: bool = True,
+        pass_tools: bool = False,
+        share_context: bool = False,
+        metadata: JsonObject | None = None,
+    ) -> object:
+        """Have another agent do something for this task, and return what came of it.
+
+        It is a task of its own there, a child of this one: it is told whose (``referenceTaskIds``),
+        is canceled with it, and is named in a status message of it. After a crash the same child is
+        gone on with. The content is what ``RemoteAgent.send`` takes.
+
+        Args:
+            agent: an address, a card, a ``Peer`` with credentials, what ``connect`` gives, or an
+                ``Agent`` of this process.
+            into: the type that the answer is to be read as; else the answer as it is.
+            skill: the skill to use.
+            timeout: how long to wait for its end, in seconds or as a timedelta; then it is
+                canceled.
+            show: tell the caller of this task what the other tells of its progress.
+            pass_questions: put to the caller of this task what the other asks, and pass the answer
+                on.
+            pass_tools: let it ask for the tools of the caller of this task, as this task can.
+            share_context: let it work in the context of this task; else it has one of its own.
+
+        Raises:
+            TaskNotCompletedError: it failed, was rejected or canceled, or asks something that is
+                not to be passed on.
+            TimedOutError: it was not done in time.
+            A2AError, ClientError: it refused, or could not be asked.
+            ValueError: the answer cannot be read as what it should be.
+        """
+        from dragoman.agent.children import CallOptions, Child  # noqa: PLC0415 - brings the client
+
+        if self._peers is None:
+            raise UsageError("ctx.call needs an agent around it that has connections")
+        peers = self._peers()
+        options = CallOptions(
+            skill=skill,
+            timeout_seconds=_seconds(timeout),
+            shows=show,
+            asks=pass_questions,
+            shares_context=share_context,
+            metadata={**(declaration(self.tools) if pass_tools else {}), **(metadata or {})},
+        )
+        name = peers.name(agent)
+        child = Child(self._turn, peers, name, options, ask=self._put_question, say=self._tell)
+        with self._alone("call"), _traced("invoke_agent", name, kind="client"):
+            reply = await child.run(content)
+        return reply if into is None else reply.as_type(into)
+
+    async def gather(self, *awaitables: Awaitable[T]) -> list[T]:
+        """Make durable calls side by side, and return their results in order.
+
+        Used as ``await ctx.gather(ctx.call(a, ...), ctx.call(b, ...), ctx.step(c))``, or with
+        coroutines of your own that make such calls. The first that fails ends the others, and is
+        raised. ``sleep`` and ``messages`` cannot be used in them.
+        """
+        strand = branch.get()
+        self._gatherings[strand] += 1
+        name = f"{strand}/{self._gatherings[strand]}" if strand else f"{self._gatherings[strand]}"
+        with self._alone("gather"):
+            return await Gathering(self._turn, name).run(awaitables)
 
     async def sleep(self, seconds: float | timedelta) -> None:
         """Wait. The time to wake is remembered; a crash does not begin the wait anew."""
+        no_branch("sleep")
         with self._alone("sleep"):
             await self._turn.sleep(_seconds(seconds) or 0.0)
 
@@ -302,6 +534,7 @@ class Context(_View):
 
         What is not taken up here begins a turn of its own when this one has ended.
         """
+        no_branch("messages")
         while True:
             with self._alone("messages"):
                 message = await self._turn.take_message()
@@ -309,147 +542,50 @@ class Context(_View):
                 return
             yield message
 
+    async def _tell(self, message: Message) -> None:
+        async with _floor():
+            await self._turn.say(message)
+
+    async def _put(
+        self, message: Message, *, is_auth: bool = False, timeout_seconds: float | None = None
+    ) -> Message:
+        """Ask the caller, through the gathering if this is a branch of one."""
+        asker = gathering.get() or self._turn
+        return await asker.ask(message, is_auth=is_auth, timeout_seconds=timeout_seconds)
+
+    async def _put_question(self, message: Message, is_auth: bool) -> Message:  # noqa: FBT001 - of a child
+        return await self._put(message, is_auth=is_auth)
+
     @contextmanager
     def _alone(self, call: str) -> Generator[None]:
-        if self._under_way:
+        strand = branch.get()
+        under_way = self._under_way.get(strand)
+        if under_way:
             raise UsageError(
-                f"ctx.{call} was called while ctx.{self._under_way} is under way; "
-                "a turn makes its durable calls one after the other"
+                f"ctx.{call} was called while ctx.{under_way} is under way; a turn makes its "
+                "durable calls one after the other, or together with ctx.gather"
             )
-        self._under_way = call
+        self._under_way[strand] = call
         try:
             yield
         finally:
-            self._under_way = ""
+            del self._under_way[strand]
 
 
-class Calls(Protocol):
-    """The way from a thread into the turn's own coroutine."""
-
-    def call(self, make: Callable[[], Coroutine[object, object, T]], /) -> T:
-        """Run a coroutine in the turn and return its result; for use in the thread."""
-        ...
-
-
-class SyncContext(_View):
-    """A task, for a skill that is a plain function or generator: the same calls, blocking.
-
-    A thread is held as long as ``ask`` waits; a skill that converses with many is better a
-    coroutine.
-    """
-
-    __slots__ = ("_calls", "_context")
-
-    def __init__(self, turn: Turn, calls: Calls) -> None:
-        """Do what ``Context`` does, through these calls."""
-        super().__init__(turn)
-        self._context = Context(turn)
-        self._calls = calls
-
-    def say(self, *content: object, metadata: JsonObject | None = None) -> None:
-        """Do what ``Context.say`` does."""
-        self._calls.call(lambda: self._context.say(*content, metadata=metadata))
-
-    def artifact(
-        self,
-        value: object,
-        *,
-        name: str = "",
-        artifact_id: str | None = None,
-        description: str = "",
-        metadata: JsonObject | None = None,
-        append: bool = False,
-        last_chunk: bool = False,
-    ) -> str:
-        """Do what ``Context.artifact`` does."""
-        return self._calls.call(
-            lambda: self._context.artifact(
-                value,
-                name=name,
-                artifact_id=artifact_id,
-                description=description,
-                metadata=metadata,
-                append=append,
-                last_chunk=last_chunk,
-            )
-        )
-
-    @overload
-    def ask(self, question: object, *, timeout: Seconds = None) -> str: ...
-    @overload
-    def ask(
-        self, question: object, form: type[Asked], *, timeout: Seconds = None, tries: int = ...
-    ) -> Asked: ...
-    @overload
-    def ask(
-        self,
-        question: object,
-        form: type[Asked],
-        *,
-        timeout: Seconds,
-        default: Default,
-        tries: int = ...,
-    ) -> Asked | Default: ...
-    @overload
-    def ask(
-        self,
-        question: object,
-        form: object = None,
-        *,
-        timeout: Seconds = None,
-        default: object = ...,
-        tries: int = ...,
-    ) -> object: ...
-
-    def ask(
-        self,
-        question: object,
-        form: object = None,
-        *,
-        timeout: Seconds = None,
-        default: object = _NO_DEFAULT,
-        tries: int = ASK_TRIES,
-    ) -> object:
-        """Do what ``Context.ask`` does."""
-        return self._calls.call(
-            lambda: self._context.ask(question, form, timeout=timeout, default=default, tries=tries)
-        )
-
-    def require_auth(
-        self, *content: object, details: JsonObject | None = None, timeout: Seconds = None
-    ) -> Message:
-        """Do what ``Context.require_auth`` does."""
-        return self._calls.call(
-            lambda: self._context.require_auth(*content, details=details, timeout=timeout)
-        )
-
-    def step(
-        self, function: Callable[..., Awaitable[T] | T], *args: object, name: str | None = None
-    ) -> T:
-        """Do what ``Context.step`` does."""
-        return self._calls.call(lambda: self._context.step(function, *args, name=name))
-
-    def sleep(self, seconds: float | timedelta) -> None:
-        """Do what ``Context.sleep`` does."""
-        self._calls.call(lambda: self._context.sleep(seconds))
-
-    def now(self) -> datetime:
-        """Do what ``Context.now`` does."""
-        return self._calls.call(partial(_result_of, self._context.now))
-
-    def random_id(self) -> str:
-        """Do what ``Context.random_id`` does."""
-        return self._calls.call(partial(_result_of, self._context.random_id))
-
-    def messages(self) -> Generator[Message, None, None]:
-        """Do what ``Context.messages`` does."""
-        while (message := self._calls.call(self._turn.take_message)) is not None:
-            yield message
+def _traced(
+    operation: str, name: str, *, kind: Literal["internal", "client"] = "internal"
+) -> AbstractContextManager[object]:
+    """Make a durable call a span, if anything is traced."""
+    if telemetry.active is None:
+        return nullcontext()
+    attributes = {"gen_ai.operation.name": operation, "a2a.call.name": name}
+    return telemetry.active.span(f"{operation} {name}", attributes, kind=kind)
 
 
-async def _result_of(function: Callable[[], T]) -> T:
-    """Call a function in the turn's own coroutine."""
-    return function()
+def _floor() -> AbstractAsyncContextManager[object]:
+    """Wait, in a branch, until nobody has asked something: a task that asks says nothing else."""
+    together = gathering.get()
+    return nullcontext() if together is None else together.floor
 
 
 def _seconds(duration: Seconds) -> float | None:

@@ -8,10 +8,10 @@ from typing import Final
 from msgspec import UNSET
 
 from dragoman.agent.files import File
-from dragoman.agent.schema import convert, schema_of
 from dragoman.errors import InvalidParamsError, UsageError
 from dragoman.model.messages import Message, text_of
 from dragoman.model.parts import Part
+from dragoman.model.schema import convert, schema_of
 
 __all__ = ("SCHEMA_MEDIA_TYPE", "form_part", "read_answer")
 

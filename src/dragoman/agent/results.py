@@ -74,7 +74,8 @@ def parts_of(value: object) -> tuple[Part, ...]:
         UsageError: JSON cannot express it.
     """
     if isinstance(value, str):
-        return (Part(text=value),)
+        # What is more than a str would not be encoded.
+        return (Part(text=value if type(value) is str else str.__str__(value)),)
     if isinstance(value, Part):
         return (value,)
     if isinstance(value, File):

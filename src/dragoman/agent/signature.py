@@ -17,13 +17,14 @@ import msgspec
 from msgspec import UNSET, Struct
 
 from dragoman.agent.callables import underlying
-from dragoman.agent.context import Context, SyncContext
+from dragoman.agent.context import Context
 from dragoman.agent.files import File
-from dragoman.agent.schema import convert, invalid, schema_of, schemas_of
+from dragoman.agent.sync_context import SyncContext
 from dragoman.errors import FieldViolation, InvalidParamsError, UsageError
 from dragoman.model.messages import Message, text_of
 from dragoman.model.parts import Part
 from dragoman.model.plain_data import is_model
+from dragoman.model.schema import convert, invalid, schema_of, schemas_of
 
 if typing.TYPE_CHECKING:
     from dragoman.model.base import JsonObject

@@ -9,7 +9,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, cast
 
 from dragoman.agent.callables import underlying
-from dragoman.agent.context import Context, SyncContext
+from dragoman.agent.context import Context
 from dragoman.agent.modes import input_modes, output_modes
 from dragoman.agent.results import (
     ArtifactStream,
@@ -20,6 +20,7 @@ from dragoman.agent.results import (
     turn_message,
 )
 from dragoman.agent.signature import alternatives, hints_of, inspect_signature
+from dragoman.agent.sync_context import SyncContext
 from dragoman.agent.threads import ThreadCalls, Threads
 from dragoman.errors import (
     InvalidAgentResponseError,
@@ -31,6 +32,7 @@ from dragoman.model.cards import AgentSkill
 from dragoman.service.worker import Failed, Outcome, Plan, Refused, Turn
 
 if TYPE_CHECKING:
+    from dragoman.agent.peers import Peers
     from dragoman.model.base import JsonObject
     from dragoman.model.messages import Message
 
@@ -85,6 +87,7 @@ class Skill:
 
     __slots__ = (
         "_call",
+        "_peers",
         "_run",
         "_shape",
         "_signature",
@@ -106,6 +109,7 @@ class Skill:
         published: AgentSkill,
         *,
         threads: Threads,
+        peers: Callable[[], Peers] | None = None,
         on_cancel: CancelHook | None,
         scopes: frozenset[str] = frozenset(),
         is_hidden: bool = False,
@@ -125,6 +129,7 @@ class Skill:
         self.resumes = resumes
         self.timeout = timeout
         self._threads = threads
+        self._peers = peers
         self._shape = shape_of(function)
         hints = hints_of(function, where)
         self._signature = inspect_signature(function, where, hints, is_async=self._shape.is_async)
@@ -159,7 +164,7 @@ class Skill:
     def check_scopes(self, scopes: frozenset[str]) -> None:
         """Raise PermissionDeniedError for a caller who lacks a scope; it names what is missing."""
         if not self.is_open_to(scopes):
-            raise PermissionDeniedError.for_want_of(self.scopes - scopes)
+            raise PermissionDeniedError.for_want_of(self.scopes - scopes, self.published.id)
 
     def check(self, message: Message) -> None:
         """Raise InvalidParamsError if the message does not supply the parameters."""
@@ -221,7 +226,8 @@ class Skill:
     def _arguments(self, turn: Turn, calls: ThreadCalls | None = None) -> tuple[object, ...]:
         context: object = None
         if self._signature.takes_context:
-            context = Context(turn) if calls is None else SyncContext(turn, calls)
+            peers = self._peers
+            context = Context(turn, peers) if calls is None else SyncContext(turn, calls, peers)
         try:
             return self._signature.bind(turn.message, context)
         except InvalidParamsError as error:

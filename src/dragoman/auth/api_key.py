@@ -15,7 +15,7 @@ from dragoman.auth.key_file import KeyFile
 from dragoman.auth.key_records import digest_of
 from dragoman.auth.refusing import BadCredentialsError, refused
 from dragoman.clock import Clock, SystemClock
-from dragoman.errors import UsageError
+from dragoman.errors import UnauthenticatedError, UsageError
 from dragoman.model.security import APIKeySecurityScheme, SecurityScheme
 
 __all__ = ("ApiKeys", "Lookup")
@@ -91,11 +91,19 @@ class ApiKeys:
         """Return whose key was shown; see ``Authenticator.authenticate``."""
         try:
             shown = self._shown(evidence)
-            if shown is None:
-                return None
-            return await self._identify(shown)
         except BadCredentialsError as error:
             raise refused(error) from error
+        if shown is None:
+            return None
+        if not _can_be_key(shown):
+            raise _refusal("it is empty, too long, or has characters no key has")
+        lookup = self._lookup
+        found = self._kept(shown) if lookup is None else await self._asked(lookup, shown)
+        if found is None:
+            raise _refusal("it is not known, expired or revoked")
+        if self._file is not None and self._file.is_write_due:
+            await self._file.write_uses()
+        return found
 
     async def flush(self) -> None:
         """Write when keys of the file were last used; for a server that stops."""
@@ -117,32 +125,25 @@ class ApiKeys:
 
     # --- whose it is ------------------------------------------------------------------------------
 
-    async def _identify(self, shown: str) -> Principal:
-        if not _can_be_key(shown):
-            raise BadCredentialsError("it is empty, too long, or has characters no key has")
-        found = await self._find(shown)
-        if found is None:
-            raise BadCredentialsError("it is not known, expired or revoked")
-        return found
+    async def _asked(self, lookup: Lookup, shown: str) -> Principal | None:
+        who = lookup(shown)
+        if isawaitable(who):
+            who = await who
+        return None if who is None else self._named(who)
 
-    async def _find(self, shown: str) -> Principal | None:
-        if self._lookup is not None:
-            who = self._lookup(shown)
-            if isawaitable(who):
-                who = await who
-            return None if who is None else self._named(who)
+    def _kept(self, shown: str) -> Principal | None:
         digest = digest_of(shown)
         if self._file is None:
             return self._given.get(digest)
-        self._file.refresh()
-        known = self._file.key(digest)
-        if known is None:
-            return None
-        await self._file.note_use(known)
-        return known.principal
+        known = self._file.use(digest)
+        return None if known is None else known.principal
 
     def _named(self, who: Known) -> Principal:
         return who if isinstance(who, Principal) else Principal(owner=self._prefix + who)
+
+
+def _refusal(finding: str) -> UnauthenticatedError:
+    return refused(BadCredentialsError(finding))
 
 
 def _can_be_key(text: str) -> bool:

@@ -7,7 +7,7 @@ the same alternatives, so they cannot disagree.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import Final, Protocol, TypeAlias, runtime_checkable
 
 from dragoman.auth.authenticator import Authenticator, Evidence, Principal, SignsBodies
 from dragoman.errors import (
@@ -112,6 +112,9 @@ Alternative: TypeAlias = Authenticator | AllOf
 
 _Verdict: TypeAlias = Principal | A2AError | None
 
+_REFUSALS: Final = (UnauthenticatedError, PermissionDeniedError, UnavailableError)
+"""What an authenticator raises."""
+
 
 class Combination:
     """Alternatives, any of which is enough.
@@ -161,20 +164,24 @@ class Combination:
         if len(self._members) == 1:
             # What most agents have, without any book-keeping.
             only = self._members[0]
-            verdict = await _verdict(only, evidence)
-            if isinstance(verdict, Principal):
-                return verdict
-            raise self._refusal({id(only): verdict})
+            problem: A2AError | None = None
+            try:
+                found = await only.authenticate(evidence)
+            except _REFUSALS as error:
+                found, problem = None, error
+            if found is not None:
+                return found
+            raise self._refusal({id(only): problem})
         verdicts: dict[int, _Verdict] = {}
         for members in self._alternatives:
-            found: list[Principal] = []
+            principals: list[Principal] = []
             for member in members:
                 verdict = await self._ask(member, evidence, verdicts)
                 if not isinstance(verdict, Principal):
                     break
-                found.append(verdict)
+                principals.append(verdict)
             else:
-                return _united(found)
+                return _united(principals)
         raise self._refusal(verdicts)
 
     async def flush(self) -> None:
@@ -213,7 +220,7 @@ class Combination:
 async def _verdict(member: Authenticator, evidence: Evidence) -> _Verdict:
     try:
         return await member.authenticate(evidence)
-    except (UnauthenticatedError, PermissionDeniedError, UnavailableError) as error:
+    except _REFUSALS as error:
         return error
 
 

@@ -38,7 +38,12 @@ class KnownKey(Struct, frozen=True):
 
 
 class KeyFile:
-    """The file as a server sees it: read again when it has changed."""
+    """The file as a server sees it: read again when it has changed.
+
+    Attributes:
+        version: grows whenever it is read.
+        is_write_due: keys were used, and it is time to write when.
+    """
 
     def __init__(self, path: str | Path, clock: Clock, *, owner_prefix: str) -> None:
         """Read the file.
@@ -52,8 +57,9 @@ class KeyFile:
         self._path = Path(path)
         self._clock = clock
         self._prefix = owner_prefix
-        self._uses: dict[str, str] = {}
+        self._uses: dict[str, int] = {}
         self._written_ms = -_WRITE_MS
+        self.is_write_due = False
         self._looked_ms = clock.now_ms()
         self._stamp = _stamp(self._path)
         if self._stamp is None:
@@ -61,17 +67,28 @@ class KeyFile:
         self.version = 0
         self._take(read_keys(self._path))
 
-    def key(self, digest: str) -> KnownKey | None:
-        """Return the key with a hash, if it is good now.
+    def user(self, name: str) -> KnownKey | None:
+        """Return what is kept of a user, if it is good now."""
+        return self._good(self._by_user.get(name))
+
+    def use(self, digest: str) -> KnownKey | None:
+        """Return the key with a hash, if it is good now, and note that it is used.
+
+        All that a request needs, at once. When the times of last use are due to be written,
+        ``is_write_due`` says so.
 
         Constant-time by construction: what is looked up is a hash, and who could measure how much
         of it is right has learnt nothing about the key.
         """
-        return self._good(self._by_hash.get(digest))
-
-    def user(self, name: str) -> KnownKey | None:
-        """Return what is kept of a user, if it is good now."""
-        return self._good(self._by_user.get(name))
+        now_ms = self._clock.now_ms()
+        if now_ms - self._looked_ms >= _LOOK_MS:
+            self._look(now_ms)
+        known = self._by_hash.get(digest)
+        if known is None or not known.is_good(now_ms):
+            return None
+        self._uses[known.record.id] = now_ms
+        self.is_write_due = now_ms - self._written_ms >= _WRITE_MS
+        return known
 
     def refresh(self) -> None:
         """Read the file again if it has changed; ``version`` then has, too.
@@ -80,8 +97,10 @@ class KeyFile:
         log: a slip of the hand must not lock out everybody.
         """
         now_ms = self._clock.now_ms()
-        if now_ms - self._looked_ms < _LOOK_MS:
-            return
+        if now_ms - self._looked_ms >= _LOOK_MS:
+            self._look(now_ms)
+
+    def _look(self, now_ms: int) -> None:
         self._looked_ms = now_ms
         stamp = _stamp(self._path)
         if stamp == self._stamp:
@@ -98,18 +117,20 @@ class KeyFile:
     async def note_use(self, known: KnownKey) -> None:
         """Remember that a key was used; once a minute it is written, and this waits for it."""
         now_ms = self._clock.now_ms()
-        self._uses[known.record.id] = format_timestamp(now_ms)
+        self._uses[known.record.id] = now_ms
         if now_ms - self._written_ms >= _WRITE_MS:
-            self._written_ms = now_ms
             await self.write_uses()
 
     async def write_uses(self) -> None:
         """Write when keys were last used, beside the file; failure is told in the log."""
+        self._written_ms = self._clock.now_ms()
+        self.is_write_due = False
         uses, self._uses = self._uses, {}
         if not uses:
             return
+        times = {name: format_timestamp(at_ms) for name, at_ms in uses.items()}
         try:
-            await asyncio.to_thread(merge_uses, self._path, uses)
+            await asyncio.to_thread(merge_uses, self._path, times)
         except OSError as error:
             _logger.warning("when keys were last used cannot be kept: %s", error)
 

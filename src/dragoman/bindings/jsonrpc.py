@@ -100,8 +100,11 @@ _look: Final = msgspec.json.Decoder(list[Raw] | dict[str, Raw]).decode
 _encode: Final = msgspec.json.Encoder().encode
 
 
-def read_request(body: bytes) -> JsonRpcRequest:
+def read_request(body: bytes, *, is_lenient: bool = True) -> JsonRpcRequest:
     """Open a request. Where a member is given twice the last one counts.
+
+    Args:
+        is_lenient: let requests by a method of 0.x lack the id and the version.
 
     Raises:
         BadEnvelopeError: it is not a request; holds the error to answer with, and the id.
@@ -110,14 +113,14 @@ def read_request(body: bytes) -> JsonRpcRequest:
         require_utf8(body)
         envelope = _open(body)
     except msgspec.ValidationError:
-        return _reread(body)
+        return _reread(body, is_lenient=is_lenient)
     except DECODER_ERRORS as refused:
         raise BadEnvelopeError(refusal_of(refused)) from None
     except JSONParseError as refused:
         raise BadEnvelopeError(refused) from None
     request_id = bytes(envelope.id)
     if _complaint_about_id(request_id):
-        return _reread(body)
+        return _reread(body, is_lenient=is_lenient)
     return _request_of(request_id, envelope.method, bytes(envelope.params))
 
 
@@ -139,7 +142,7 @@ def _complaint_about_id(request_id: bytes) -> str | None:
     return _BAD_ID
 
 
-def _reread(body: bytes) -> JsonRpcRequest:
+def _reread(body: bytes, *, is_lenient: bool) -> JsonRpcRequest:
     """Read a body that is not a request of 1.0: an older one perhaps, or find out what is wrong."""
     try:
         seen = _look(body)
@@ -153,7 +156,7 @@ def _reread(body: bytes) -> JsonRpcRequest:
     method = _text(seen.get("method"))
     # D18: the schemas of 0.1 and early 0.2 let a request have no id and, by default, no version;
     # their method names have a slash.
-    is_old = "/" in method
+    is_old = is_lenient and "/" in method
     request_id = bytes(seen.get("id", NULL_ID))
     complaint = _complaint_about_id(request_id)
     if complaint and not (is_old and request_id == NULL_ID):

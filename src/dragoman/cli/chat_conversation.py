@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from dragoman.client.progress import Progress
 from dragoman.client.sending import SendOptions, request_of
+from dragoman.extensions.agent_tools.exchange import input_request_in
 from dragoman.model.base import JsonObject
 from dragoman.model.messages import Message
 from dragoman.model.operations import SendMessageRequest
@@ -53,6 +54,13 @@ class Conversation:
         # A2ACLI_CHAT_001: a task is carried while it is interrupted, and no longer.
         task = self.task
         return task if task is not None and task.status.state.is_interrupted else None
+
+    @property
+    def wants_secret(self) -> bool:
+        """Tell whether the answer that is waited for must not be seen."""
+        asked = self.waiting.status.message if self.waiting is not None else None
+        request = input_request_in(asked)
+        return request is not None and request.sensitive
 
     @property
     def unfinished(self) -> Task | None:

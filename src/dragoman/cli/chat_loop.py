@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Sequence
+from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
 from dragoman.cli.chat_commands import COMMANDS, command_called, likely
 from dragoman.cli.chat_completion import completions
@@ -28,6 +30,9 @@ from dragoman.model.parts import Part
 from dragoman.model.tasks import Task, TaskState
 
 __all__ = ("Chat",)
+
+_NOT_SHOWN: Final = "[not shown]"
+"""What is kept of an answer that must not be seen."""
 
 
 class Chat:
@@ -83,12 +88,16 @@ class Chat:
     async def say(self, parts: tuple[Part, ...]) -> None:
         """Send a message, with what is attached, and show what comes of it."""
         conversation = self.conversation
+        is_secret = conversation.wants_secret
         request = conversation.request(parts, SystemClock().new_id)
         events = self.session.follower.send(request)
         ending = await self._turn(request.message.task_id, events)
         if ending.received:
             # Something came of it, so it has arrived.
             conversation.attachments.clear()
+        if is_secret:
+            said = replace(request.message, parts=(Part(text=_NOT_SHOWN),))
+            request = replace(request, message=said)
         conversation.exchanges.append(Exchange(request.message, ending.outcome))
         self.wire = (msgspec.json.encode(request), *ending.received)
 
@@ -148,7 +157,11 @@ class Chat:
             return
         attached = len(self.conversation.attachments)
         who = "answer" if self.conversation.waiting is not None else "you"
-        entry = self._prompt.enter(f"{who} (+{attached})" if attached else who)
+        label = f"{who} (+{attached})" if attached else who
+        is_secret = self.conversation.wants_secret
+        if is_secret:
+            self.view.note("what you type is not shown, and the agent does not keep it")
+        entry = self._prompt.enter(label, is_secret=is_secret)
         if entry is None:
             return
         if entry.startswith("/") and not entry.startswith("//"):

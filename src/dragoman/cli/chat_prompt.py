@@ -30,14 +30,21 @@ class Prompt:
         self._interrupts = 0
         self.is_over = False
 
-    def enter(self, label: str) -> str | None:
-        """Return an entry; None if the user has cleared it, or left."""
+    def enter(self, label: str, *, is_secret: bool = False) -> str | None:
+        """Return an entry; None if the user has cleared it, or left.
+
+        Args:
+            is_secret: it is one line, which is neither shown nor kept.
+        """
         draft = Draft()
         entry: str | None = None
         try:
             while entry is None:
                 prompt = _CONTINUED if draft.is_begun else f"{label}> "
-                entry = draft.add(self._keyboard.read(prompt, is_kept=True))
+                if is_secret:
+                    entry = self._keyboard.read_secret(prompt)
+                else:
+                    entry = draft.add(self._keyboard.read(prompt, is_kept=True))
         except KeyboardInterrupt:
             self._view.break_line()
             self._interrupts += 1

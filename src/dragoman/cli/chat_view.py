@@ -20,6 +20,7 @@ from rich.text import Text
 
 from dragoman.cli.chat_forms import is_schema
 from dragoman.cli.labels import Lines, cleaned, printable
+from dragoman.extensions.agent_tools.exchange import uses_in
 from dragoman.model.cards import AgentCard, AgentInterface
 from dragoman.model.events import StreamResponse
 from dragoman.model.parts import Part
@@ -189,7 +190,7 @@ class View:
             case "text":
                 self._write(part.text or "", style)
             case "data":
-                self._write_json(part.data)
+                self._show_data(part)
             case "raw":
                 kind = f"{part.media_type}, " if part.media_type else ""
                 name = part.filename or "a file without a name"
@@ -197,6 +198,14 @@ class View:
             case "url":
                 kind = f" ({part.media_type})" if part.media_type else ""
                 self._write(f"{part.filename or 'a file'}{kind} at {part.url}\n", "bold")
+
+    def _show_data(self, part: Part) -> None:
+        uses = uses_in((part,))
+        if not uses:
+            self._write_json(part.data)
+        for use in uses:
+            self._write(f"wants the tool {use.name}, with\n", "bold")
+            self._write_json(use.input)
 
     def _write_json(self, value: object) -> None:
         self._end_line()

@@ -41,6 +41,11 @@ class Lines:
         self._lines.append(f"{label}: {cleaned(str(value))}".rstrip())
         return self
 
+    def line(self, text: str) -> Lines:
+        """Add one line that has no label; a newline in it becomes a space."""
+        self._lines.append(cleaned(text).rstrip())
+        return self
+
     def block(self, label: str, content: str) -> Lines:
         """Add a label, the content below it, and an empty line."""
         indented = (_INDENT + line for line in printable(content).split("\n"))

@@ -8,6 +8,7 @@ from typing import Final
 
 import msgspec
 
+from dragoman import telemetry
 from dragoman.model.timestamps import format_timestamp
 
 __all__ = ("FORMATS", "LEVELS", "set_up_logging")
@@ -20,6 +21,8 @@ class _Text(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         when = format_timestamp(int(record.created * 1000))
         line = f"{when} {record.levelname.lower():7} {record.name}: {record.getMessage()}"
+        if telemetry.active is not None and (trace_id := telemetry.active.ids()[0]):
+            line += f" [trace {trace_id}]"
         if record.exc_info:
             line += "\n" + self.formatException(record.exc_info)
         return line
@@ -33,6 +36,8 @@ class _Json(logging.Formatter):
             "logger": record.name,
             "message": record.getMessage(),
         }
+        if telemetry.active is not None and (ids := telemetry.active.ids())[0]:
+            entry["trace_id"], entry["span_id"] = ids
         if record.exc_info:
             entry["exception"] = self.formatException(record.exc_info)
         return msgspec.json.encode(entry).decode()

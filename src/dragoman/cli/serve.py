@@ -13,6 +13,7 @@ import threading
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from dragoman.cli.commands import Body, Invocation
@@ -20,8 +21,10 @@ from dragoman.cli.errors import EXIT_CODES, INTERRUPTED, USAGE
 from dragoman.cli.logs import FORMATS, LEVELS, set_up_logging
 from dragoman.cli.parser import Parser
 from dragoman.cli.ports import address_of, listen
+from dragoman.cli.values import split_list
 from dragoman.errors import UsageError
 from dragoman.server.config import Settings, load_settings, read_config_file
+from dragoman.server.push_setup import check_push
 
 if TYPE_CHECKING:
     from dragoman.agent.agent import Agent
@@ -50,6 +53,9 @@ _SPARE_SECONDS: Final = 5
 
 _GRPC_SPARE_SECONDS: Final = 1
 """The same for calls of gRPC, which are ended before the connections are."""
+
+_JOIN_SECONDS: Final = 0.5
+"""How long threads that have nothing to do may take to notice that they are to end."""
 
 _EPILOG: Final = """\
 Every option can also be set in the environment (DRAGOMAN_PORT=9000) or in a TOML file (port = 9000;
@@ -115,6 +121,7 @@ def _declare(parser: Parser) -> None:
         action="append",
         help="sign the card with this private key; a further one is only published",
     )
+    _declare_push(parser)
     parser.add_argument(
         "--strict-versions",
         action="store_true",
@@ -126,6 +133,55 @@ def _declare(parser: Parser) -> None:
     )
     parser.add_argument("--log-format", choices=FORMATS, help="form of log lines (default text)")
     parser.add_argument("--config", metavar="FILE", help=f"settings file (default {_CONFIG_FILE})")
+
+
+def _declare_push(parser: Parser) -> None:
+    parser.add_argument(
+        "--no-push", dest="push", action="store_false", help="let nobody register webhooks"
+    )
+    parser.add_argument(
+        "--push-allow-http",
+        action="store_true",
+        help="call webhooks by http, too, which others can read and change on the way",
+    )
+    parser.add_argument(
+        "--push-allow-hosts",
+        metavar="HOSTS",
+        action="extend",
+        type=split_list,
+        help="webhooks that may be on inner networks: hosts, addresses and networks, each perhaps "
+        "with a port, such as hooks.corp.example,10.1.0.0/16,localhost:*",
+    )
+    parser.add_argument(
+        "--push-ports",
+        metavar="PORTS",
+        action="extend",
+        type=split_list,
+        help="ports at which webhooks may be called anywhere (default 80,443)",
+    )
+    parser.add_argument(
+        "--push-events",
+        metavar="KINDS",
+        action="extend",
+        type=split_list,
+        help="what webhooks are told of: states, artifacts, messages (default states)",
+    )
+    parser.add_argument(
+        "--push-signing",
+        metavar="KIND",
+        help="how notifications are signed: jwt or none (default jwt)",
+    )
+    parser.add_argument(
+        "--push-keys",
+        metavar="FILE",
+        help="private keys that sign notifications; made when it is missing (default: a file "
+        "beside the store)",
+    )
+    parser.add_argument(
+        "--push-challenge",
+        action="store_true",
+        help="register only webhooks that send back what they are asked",
+    )
 
 
 def _run(invocation: Invocation) -> int:
@@ -175,6 +231,7 @@ def _serve_until_stopped(given: dict[str, object], load: Callable[[], Served], w
     _check_choice("log_level", own["log_level"], LEVELS)
     _check_choice("log_format", own["log_format"], FORMATS)
     settings = load_settings(given, os.environ, file, known_elsewhere=frozenset(_OWN))
+    check_push(settings)
     _tls(own)
     if own["grpc_port"] is not None:
         _check_grpc(str(own["host"]), _port(own["grpc_port"]))
@@ -239,12 +296,18 @@ def _serve_agent(
 ) -> int:
     """Serve in this process. It imports here: a usage error should not cost that time."""
     set_up_logging(str(own["log_level"]), str(own["log_format"]))
+    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - see above
+
     from dragoman.server.asgi import build_app  # noqa: PLC0415 - see above
 
     served = load()
     app = build_app(served.agent, settings)
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        # Those of the loop, for whoever has something written meanwhile. Here they can be ended.
+        threads = ThreadPoolExecutor(thread_name_prefix="dragoman-loop")
+        runner.get_loop().set_default_executor(threads)
         code = runner.run(_serve(app, served, settings, own, sockets))
+        threads.shutdown(wait=False, cancel_futures=True)
         _leave_threads_behind(code)
         return code
 
@@ -335,8 +398,12 @@ def _leave_threads_behind(code: int) -> None:
     The store is closed by now, so nothing is lost but what that code was about to do.
     """
     # Python does not wait for daemons, such as the thread that gRPC has.
-    others = (t for t in threading.enumerate() if t is not threading.main_thread())
-    stuck = [t.name for t in others if not t.daemon]
+    others = [t for t in threading.enumerate() if t is not threading.main_thread()]
+    deadline = monotonic() + _JOIN_SECONDS
+    for thread in others:
+        if not thread.daemon:
+            thread.join(max(0.0, deadline - monotonic()))
+    stuck = [t.name for t in others if t.is_alive() and not t.daemon]
     if stuck:
         logging.getLogger(__name__).warning("threads left behind: %s", ", ".join(stuck))
         logging.shutdown()

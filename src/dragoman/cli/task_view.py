@@ -9,6 +9,7 @@ from __future__ import annotations
 import msgspec
 
 from dragoman.cli.labels import Lines
+from dragoman.extensions.agent_tools.exchange import uses_in
 from dragoman.model.base import JsonObject
 from dragoman.model.events import StreamResponse, TaskArtifactUpdateEvent, TaskStatusUpdateEvent
 from dragoman.model.messages import Message, text_of
@@ -144,7 +145,7 @@ def _add_part(lines: Lines, part: Part) -> None:
         case "text":
             lines.block("Text", part.text or "")
         case "data":
-            lines.block("Data", _indented_json(part.data))
+            _add_data(lines, part)
         case "raw":
             kind = f"{part.media_type}, " if part.media_type else ""
             size = len(part.raw or b"")
@@ -152,6 +153,15 @@ def _add_part(lines: Lines, part: Part) -> None:
         case "url":
             kind = f" ({part.media_type})" if part.media_type else ""
             lines.field("File", f"{part.filename or 'unnamed'}{kind} {part.url}")
+
+
+def _add_data(lines: Lines, part: Part) -> None:
+    uses = uses_in((part,))
+    if not uses:
+        lines.block("Data", _indented_json(part.data))
+    for use in uses:
+        lines.field("Tool", use.name).field("Tool use", use.tool_use_id)
+        lines.block("Input", _indented_json(use.input))
 
 
 def _add_metadata(lines: Lines, metadata: JsonObject | None) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from dragoman.client.addresses import grpc_target, reachable_url
 from dragoman.client.errors import NoInterfaceError
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ("BINDINGS", "Binding", "Form", "Offer", "binding_named", "offers_of")
 
 Binding: TypeAlias = Literal["JSONRPC", "HTTP+JSON", "GRPC"]
-Form: TypeAlias = Literal["1.0", "0.3", "0.3-proto", "0.1", "xpr"]
+Form: TypeAlias = Literal["1.0", "0.3", "0.3-proto", "0.1", "rxjs", "xpr"]
 
 BINDINGS: Final[tuple[Binding, ...]] = ("JSONRPC", "HTTP+JSON", "GRPC")
 
@@ -98,6 +99,7 @@ def offers_of(
     tenant: str | None = None,
     installed: Collection[Binding] = BINDINGS,
     is_xpr: bool = False,
+    is_rxjs: bool = False,
 ) -> tuple[Offer, ...]:
     """Return the ways to call an agent, the best first.
 
@@ -109,6 +111,7 @@ def offers_of(
         installed: the bindings that can be used here.
         is_xpr: the agent is one of the XPR network. It is called in the network's own form, beside
             the address it publishes (0.x reference, 8.1 X2); then as its card says.
+        is_rxjs: what it calls 0.3 is the RxJS profile of it.
 
     Raises:
         NoInterfaceError: there is none.
@@ -132,6 +135,8 @@ def offers_of(
             f"{each.protocol_binding} {each.protocol_version}" for each in card.supported_interfaces
         ]
         raise NoInterfaceError(tuple(dict.fromkeys(offered)), _wish(version, tenant))
+    if is_rxjs:
+        usable = [_as_rxjs(offer) for offer in usable]
     rank = {binding: place for place, binding in enumerate(bindings)}
     # Sorting is stable: among equals the card's order stands.
     return tuple(
@@ -202,6 +207,11 @@ def _distinct(offers: Sequence[Offer]) -> Iterator[Offer]:
         if key not in seen:
             seen.add(key)
             yield offer
+
+
+def _as_rxjs(offer: Offer) -> Offer:
+    is_theirs = offer.binding == "JSONRPC" and offer.form == "0.3"
+    return replace(offer, form="rxjs") if is_theirs else offer
 
 
 def _wish(version: Version | None, tenant: str | None) -> str:

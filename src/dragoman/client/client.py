@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Final, Unpack
+
+from msgspec.structs import replace
 
 from dragoman.client.cards import CardReading
 from dragoman.client.discovery import FoundCard
 from dragoman.client.errors import ProtocolError
+from dragoman.client.helping import Helper
 from dragoman.client.remote import RemoteService
 from dragoman.client.reply import AgentReply
 from dragoman.client.sending import SendOptions, request_of
 from dragoman.client.stream import AgentStream
 from dragoman.client.tasks import TaskHandle
 from dragoman.dialects.v1_0.card import encode_card
+from dragoman.errors import InvalidParamsError, UnsupportedOperationError
+from dragoman.model.client_tools import CLIENT_TOOLS
 from dragoman.model.messages import Message
 from dragoman.model.operations import (
     CancelTaskRequest,
@@ -26,11 +31,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from dragoman.client.card_trust import CardTrust
+    from dragoman.client.reply import ReplyView
+    from dragoman.client.toolbox import Toolbox
     from dragoman.model.cards import AgentCard, AgentInterface
+    from dragoman.model.parts import Part
     from dragoman.model.tasks import TaskState
-    from dragoman.service.service import A2AService
+    from dragoman.service.service import A2AService, EventStream
 
 __all__ = ("Conversation", "RemoteAgent")
+
+_CALL: Final = Call()
+"""Who calls a remote agent is told by credentials."""
 
 
 class RemoteAgent:
@@ -41,6 +52,7 @@ class RemoteAgent:
 
     Attributes:
         card: what the agent says of itself.
+        call: what goes with every call of the service.
         service: the operations of the protocol, one method each, for what this class does not do.
     """
 
@@ -50,13 +62,19 @@ class RemoteAgent:
         card: AgentCard,
         new_id: Callable[[], str],
         trust: CardTrust | None = None,
+        call: Call = _CALL,
+        toolbox: Toolbox | None = None,
     ) -> None:
         """Talk through a service.
 
         Args:
             new_id: names messages.
             trust: who must have signed the cards to come.
+            call: who calls and how, for a service of this process, which cannot tell by itself.
+            toolbox: the tools that are run for the agent when it asks for them.
         """
+        self._toolbox = toolbox
+        self.call = call
         self.service = service
         self.card = card
         self._new_id = new_id
@@ -77,8 +95,9 @@ class RemoteAgent:
 
     async def start(self, *content: object, **options: Unpack[SendOptions]) -> AgentReply:
         """Send a message and return at once, with the task as it is then."""
+        options = self._equipped(options)
         request = request_of(content, options, self._new_id, is_awaited=False)
-        answer = await self.service.send_message(request, _call(options))
+        answer = await self.service.send_message(request, self._call_with(options))
         return AgentReply(answer if isinstance(answer, Message) else answer.task(), self)
 
     def stream(self, *content: object, **options: Unpack[SendOptions]) -> AgentStream:
@@ -87,13 +106,40 @@ class RemoteAgent:
         The message is sent when the stream is iterated over. A connection that is lost on the way
         does not show: no event is missing and none comes twice.
         """
+        options = self._equipped(options)
         request = request_of(content, options, self._new_id)
         return AgentStream(
-            lambda: self.service.send_streaming_message(request, _call(options)),
+            lambda: self.service.send_streaming_message(request, self._call_with(options)),
             self,
             timeout_seconds=options.get("timeout_seconds"),
             on_event=options.get("on_event"),
+            helper=self.helper(options),
         )
+
+    def helper(self, options: SendOptions | None = None) -> Helper | None:
+        """Return what runs tools in one task; None if there are none.
+
+        Args:
+            options: of the message that the task answers; the answers are to be alike.
+        """
+        if self._toolbox is None:
+            return None
+        kept: SendOptions = {"accept": (options or {}).get("accept", ())}
+
+        async def answer(reply: ReplyView, parts: tuple[Part, ...]) -> EventStream:
+            sending = self._equipped(reply.continued(kept))
+            request = request_of(parts, sending, self._new_id)
+            try:
+                return await self.service.send_streaming_message(request, self._call_with(sending))
+            except (InvalidParamsError, UnsupportedOperationError):
+                task = self.task(reply.task_id, reply.context_id)
+                now = (await task.get()).message
+                if now is not None and now == reply.message:
+                    raise
+                # The agent did not want to wait any longer, and goes on without.
+                return await task.follow()
+
+        return Helper(self._toolbox, answer)
 
     def conversation(self, context_id: str = "") -> Conversation:
         """Return a conversation: its messages share a context."""
@@ -105,7 +151,7 @@ class RemoteAgent:
 
     async def cancel(self, task_id: str) -> AgentReply:
         """Cancel a task and return it as it is then."""
-        document = await self.service.cancel_task(CancelTaskRequest(id=task_id), Call())
+        document = await self.service.cancel_task(CancelTaskRequest(id=task_id), self.call)
         return AgentReply(document.task(), self)
 
     async def tasks(
@@ -136,7 +182,7 @@ class RemoteAgent:
                 status_timestamp_after=changed_after,
                 include_artifacts=include_artifacts or None,
             )
-            page = await self.service.list_tasks(request, Call())
+            page = await self.service.list_tasks(request, self.call)
             for document in page.tasks:
                 yield AgentReply(document.task(), self)
             token = page.next_page_token
@@ -152,7 +198,7 @@ class RemoteAgent:
         Raises:
             CardUntrustedError: it is not signed by those who must have signed cards of this agent.
         """
-        card = await self.service.get_extended_agent_card(GetExtendedAgentCardRequest(), Call())
+        card = await self.service.get_extended_agent_card(GetExtendedAgentCardRequest(), self.call)
         if self._trust is not None:
             await self._trust.checked(FoundCard(CardReading(card), "", encode_card(card)))
         # R-3.1.11-5: it replaces the public one for the session.
@@ -160,6 +206,20 @@ class RemoteAgent:
         if isinstance(self.service, RemoteService):
             self.service.adopt(card)
         return card
+
+    def _equipped(self, options: SendOptions) -> SendOptions:
+        """Return options that tell of the tools."""
+        if self._toolbox is None:
+            return options
+        told: SendOptions = {
+            "metadata": {**self._toolbox.metadata, **(options.get("metadata") or {})},
+            "extensions": (CLIENT_TOOLS, *options.get("extensions", ())),
+        }
+        return {**options, **told}
+
+    def _call_with(self, options: SendOptions) -> Call:
+        extensions = tuple(options.get("extensions", ()))
+        return replace(self.call, extensions=extensions) if extensions else self.call
 
 
 class Conversation:
@@ -180,7 +240,3 @@ class Conversation:
         # R-3.4.1-6: a context is the agent's to name.
         self.context_id = self.context_id or reply.context_id
         return reply
-
-
-def _call(options: SendOptions) -> Call:
-    return Call(extensions=tuple(options.get("extensions", ())))

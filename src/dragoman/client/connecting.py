@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import random
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
+from dragoman import telemetry
 from dragoman.auth.choosing import signs_bodies
 from dragoman.auth.origins import origin_of
 from dragoman.bindings.grpc.base import is_installed
@@ -23,8 +24,11 @@ from dragoman.client.polling import POLL_SECONDS
 from dragoman.client.remote import RemoteService
 from dragoman.client.retry import RetryPolicy
 from dragoman.client.tls import Tls
+from dragoman.client.toolbox import Approve, Toolbox
+from dragoman.client.tools import Tool, tools_of
 from dragoman.clock import SystemClock
 from dragoman.dialects.negotiation import Version, parse_version
+from dragoman.dialects.profiles import RXJS
 from dragoman.errors import UsageError
 
 if TYPE_CHECKING:
@@ -58,6 +62,9 @@ async def connect(
     directory: Directory | None = None,
     extended_card: bool = False,
     extensions: Sequence[str] = (),
+    tools: Sequence[Tool | Callable[..., object]] = (),
+    approve: Approve | None = None,
+    profile: Literal["", "rxjs"] = "",
     retry: RetryPolicy = _PATIENT,
     poll_seconds: float = POLL_SECONDS,
     ca_file: str | Path | None = None,
@@ -89,6 +96,13 @@ async def connect(
         extended_card: go by the card that the agent has for this caller, if it offers one.
         extensions: the protocol extensions that this program knows; each is declared in every
             request. An agent that requires another is not called.
+        tools: functions, async or not, that the agent may ask for; they are run when it does, while
+            its answer is waited for or followed. See ``Tool`` for names and descriptions of your
+            own.
+        approve: asked before each of them is run, with what is to be run; may be async. Without it
+            all are run that the agent asks for.
+        profile: what the agent has added to its version: ``rxjs`` for an agent whose 0.3 is that of
+            the RxJS agent, which follows a task by getting it. Its client tools need no saying so.
         retry: how often and how patiently to ask again.
         poll_seconds: how long to wait between two looks at a task, if the agent does not stream.
         ca_file: the authorities to trust instead of the machine's own, as PEM.
@@ -102,6 +116,8 @@ async def connect(
         ClientError, A2AError: the agent cannot be asked for its card, or refuses.
         UsageError: an argument is wrong.
     """
+    telemetry.look()
+    toolbox = Toolbox(tools_of(tools), approve) if tools else None
     clock = clock or SystemClock()
     wanted = _version_of(version)
     tls = Tls(ca_file=Path(ca_file) if ca_file is not None else None, is_insecure=insecure)
@@ -134,6 +150,7 @@ async def connect(
             tenant=tenant,
             installed=_usable(auth, is_guarded=name is not None),
             is_xpr=found.reading.is_xpr,
+            is_rxjs=profile == RXJS,
         )
         dialer = Dialer(
             card,
@@ -149,7 +166,7 @@ async def connect(
         service = RemoteService(
             caller, card, extensions=tuple(extensions), poll_seconds=poll_seconds
         )
-        agent = RemoteAgent(service, card, clock.new_id, demanded)
+        agent = RemoteAgent(service, card, clock.new_id, demanded, toolbox=toolbox)
         if extended_card and card.capabilities.extended_agent_card:
             await agent.extended_card()
         yield agent

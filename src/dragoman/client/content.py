@@ -126,6 +126,8 @@ def _convert(value: object, kind: object, *, is_strict: bool = True) -> object:
 
 
 def _validate_model(kind: type, value: object) -> object:
+    if kind is object:
+        return value
     if not is_model(kind):
         raise NotImplementedError
     return kind.model_validate(value)

@@ -16,6 +16,7 @@ from dragoman.client.http_transport import HttpTransport
 from dragoman.client.rest_framing import RestFraming
 from dragoman.client.rpc_framing import RpcFraming
 from dragoman.client.tls import Tls
+from dragoman.dialects.profiles import RXJS_TOOLS_DIALECT
 from dragoman.dialects.v0_1.codec import V0_1_DIALECT
 from dragoman.dialects.v0_3.codec import V0_3_DIALECT, V0_3_REST_DIALECT
 from dragoman.dialects.v0_3_proto.codec import V0_3_PROTO_DIALECT
@@ -43,6 +44,7 @@ _RPC: Final[Mapping[Form, RpcDialect]] = {
     "0.3": V0_3_DIALECT,
     "0.1": V0_1_DIALECT,
     "xpr": XPR_DIALECT,
+    "rxjs": RXJS_TOOLS_DIALECT,
 }
 _REST: Final[Mapping[Form, RestDialect]] = {
     "1.0": V1_0_DIALECT,

@@ -13,6 +13,7 @@ from collections.abc import AsyncGenerator
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
+from dragoman import telemetry
 from dragoman.bindings.grpc.base import EVENT_ID, STATUS_DETAILS
 from dragoman.bindings.sse import MAX_EVENT_BYTES
 from dragoman.client.errors import CutError, ProtocolError, TimedOutError, UnreachableError
@@ -193,6 +194,8 @@ class GrpcTransport:
     async def _metadata(self, extensions: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
         attached = await self._escort.attachment_for(self._url)
         stated = version_headers(self._version, extensions)
+        if telemetry.active is not None:
+            stated |= telemetry.active.outgoing()
         return (
             *attached.grpc_metadata(),
             *((name.lower(), value) for name, value in stated.items()),

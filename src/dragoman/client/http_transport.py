@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing, asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
+from dragoman import telemetry
 from dragoman.auth.origins import origin_of
 from dragoman.bindings.nesting import is_nested_deeper_than
 from dragoman.bindings.sse import MAX_EVENT_BYTES, Parser
@@ -187,6 +188,8 @@ class HttpTransport:
         attached = await self._escort.attachment_for(sent.url)
         url = attached.applied_to(sent.url)
         headers = {**attached.http_headers(sent.body), **headers}
+        if telemetry.active is not None:
+            headers |= telemetry.active.outgoing()
         if sent.content_type:
             headers["Content-Type"] = sent.content_type
         async with self._pool.exchange(

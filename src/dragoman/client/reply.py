@@ -7,6 +7,14 @@ from typing import TYPE_CHECKING, Protocol, TypeVar, Unpack, overload
 from dragoman.client.content import data_of, files_of, typed
 from dragoman.client.differences import joined
 from dragoman.client.errors import TaskNotCompletedError
+from dragoman.client.helping import answer_parts
+from dragoman.extensions.agent_tools.exchange import (
+    InputRequest,
+    ToolResult,
+    ToolUse,
+    input_request_in,
+    uses_in,
+)
 from dragoman.model.messages import Message, text_of
 from dragoman.model.parts import Part
 from dragoman.model.tasks import Artifact, Task, TaskState
@@ -70,6 +78,17 @@ class ReplyView:
     def needs_input(self) -> bool:
         """Tell whether the agent waits for an answer, or for authorization."""
         return self.state is not None and self.state.is_interrupted
+
+    @property
+    def tool_uses(self) -> tuple[ToolUse, ...]:
+        """The tools that the agent asks for, if that is what it waits for."""
+        asked = self.message if self.needs_input else None
+        return () if asked is None else uses_in(asked.parts)
+
+    @property
+    def input_request(self) -> InputRequest | None:
+        """What the agent says of the input it waits for, if it says more than its question."""
+        return input_request_in(self.message) if self.needs_input else None
 
     @property
     def parts(self) -> tuple[Part, ...]:
@@ -176,8 +195,18 @@ class AgentReply(ReplyView):
         A task that has not ended gets the message. After one that has ended, or an answer without
         a task, it begins a new task in the same conversation (R-T.lot-2).
         """
-        return await self._sends.send(*content, **self.continued(options))
+        return await self._sends.send(*self._named(content), **self.continued(options))
 
     def stream_answer(self, *content: object, **options: Unpack[SendOptions]) -> AgentStream:
         """Go on with the conversation and follow what comes of it."""
-        return self._sends.stream(*content, **self.continued(options))
+        return self._sends.stream(*self._named(content), **self.continued(options))
+
+    def _named(self, content: tuple[object, ...]) -> tuple[object, ...]:
+        """Return an answer that names the request it is for, if that has a name."""
+        request = self.input_request
+        if request is None or not request.request_id or len(content) != 1:
+            return content
+        if not isinstance(content[0], str):
+            return content
+        result = ToolResult(tool_use_id=request.request_id, result={"value": content[0]})
+        return answer_parts(self.message, (result,))

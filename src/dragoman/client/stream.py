@@ -15,6 +15,7 @@ from dragoman.client.transport import Frame
 from dragoman.errors import UsageError
 
 if TYPE_CHECKING:
+    from dragoman.client.helping import Helper
     from dragoman.client.reply import Sends
     from dragoman.service.service import EventStream
 
@@ -40,8 +41,10 @@ class AgentStream:
         *,
         timeout_seconds: float | None = None,
         on_event: Callable[[AgentEvent], object] | None = None,
+        helper: Helper | None = None,
     ) -> None:
-        """Prepare to follow what ``begin`` opens."""
+        """Prepare to follow what ``begin`` opens; ``helper`` runs the tools that are asked for."""
+        self._helper = helper
         self._begin = begin
         self._sends = sends
         self._timeout_seconds = timeout_seconds
@@ -86,7 +89,11 @@ class AgentStream:
         """Follow to the end, or to where the task waits for its client, and return the answer."""
         async with self:
             async for event in self:
-                if event.state is not None and event.state.is_interrupted:
+                if (
+                    event.state is not None
+                    and event.state.is_interrupted
+                    and not self._is_helped(event)
+                ):
                     break  # Where authorization is required a stream may stay open (Q-03).
         return self.reply
 
@@ -96,19 +103,32 @@ class AgentStream:
         deadline = None if seconds is None else loop.time() + seconds
         stream = await self._in_time(self._begin(), deadline)
         try:
-            batches = aiter(stream)
             while True:
-                batch = await self._in_time(anext(batches, None), deadline)
-                if batch is None:
-                    return
-                frames = tuple(Frame(document.seq, document.value) for document in batch)
-                # A task may come last, to tell what its events have not: only that is handed on.
-                for seq, value in self._progress.take(frames):
-                    event = AgentEvent(value, seq)
-                    await self._tell(event)
-                    yield event
+                is_asked = False
+                batches = aiter(stream)
+                while not is_asked:
+                    batch = await self._in_time(anext(batches, None), deadline)
+                    if batch is None:
+                        return
+                    frames = tuple(Frame(document.seq, document.value) for document in batch)
+                    # A task may come last, to tell what its events have not: only that is news.
+                    for seq, value in self._progress.take(frames):
+                        event = AgentEvent(value, seq)
+                        await self._tell(event)
+                        yield event
+                        is_asked = self._is_helped(event)
+                await stream.aclose()
+                stream = await self._in_time(self._help(), deadline)
+                self._progress.reconnect()
         finally:
             await stream.aclose()
+
+    def _is_helped(self, event: AgentEvent) -> bool:
+        return self._helper is not None and self._helper.is_asked(event)
+
+    async def _help(self) -> EventStream:
+        assert self._helper is not None  # noqa: S101 - asked before
+        return await self._helper.help(self.reply)
 
     async def _in_time(self, waiting: Awaitable[T], deadline: float | None) -> T:
         if deadline is None:

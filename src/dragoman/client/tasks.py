@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Unpack
 
+from msgspec.structs import replace
+
 from dragoman.client.reply import AgentReply
 from dragoman.client.stream import AgentStream
 from dragoman.errors import UnsupportedOperationError
 from dragoman.model.documents import EventDocument, TaskDocument
 from dragoman.model.operations import GetTaskRequest, SubscribeToTaskRequest
-from dragoman.service.service import Call
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator
@@ -35,7 +36,7 @@ class TaskHandle:
     async def get(self, *, history_length: int | None = None) -> AgentReply:
         """Return the task as it is now."""
         request = GetTaskRequest(id=self.id, history_length=history_length)
-        document = await self._agent.service.get_task(request, Call())
+        document = await self._agent.service.get_task(request, self._agent.call)
         return AgentReply(document.task(), self._agent)
 
     async def wait(
@@ -61,10 +62,11 @@ class TaskHandle:
                 the task is shown as it was then, and what came after follows.
         """
         return AgentStream(
-            lambda: self._follow(after),
+            lambda: self.follow(after),
             self._agent,
             timeout_seconds=timeout_seconds,
             on_event=on_event,
+            helper=self._agent.helper(),
         )
 
     async def cancel(self) -> AgentReply:
@@ -76,14 +78,17 @@ class TaskHandle:
         place: SendOptions = {"task_id": self.id, "context_id": self.context_id}
         return await self._agent.send(*content, **{**place, **options})
 
-    async def _follow(self, after: int) -> EventStream:
+    async def follow(self, after: int = 0) -> EventStream:
+        """Follow the task as the service has it; one that has ended is shown."""
         service = self._agent.service
         request = SubscribeToTaskRequest(id=self.id)
         try:
-            return await service.subscribe_to_task(request, Call(cursor=after or None))
+            return await service.subscribe_to_task(
+                request, replace(self._agent.call, cursor=after or None)
+            )
         except UnsupportedOperationError:
             # R-3.1.6-3: 1.0 refuses to follow what has ended.
-            return _Shown(await service.get_task(GetTaskRequest(id=self.id), Call()))
+            return _Shown(await service.get_task(GetTaskRequest(id=self.id), self._agent.call))
 
 
 class _Shown:

@@ -34,7 +34,6 @@ Scope: TypeAlias = Literal[
     "docs",
     "extensions",
     "grpc",
-    "push",
     "sdk",
     "signing",
     "telemetry",

@@ -74,16 +74,27 @@ _BY_REASON: Final = {
 }
 
 
+# The RxJS agent has two tables, which contradict each other: what it says is what it means.
+_BY_TEXT: Final[Mapping[str, Kind]] = {
+    "task not found": TaskNotFoundError,
+    "context not found": InvalidParamsError,
+    "input timeout": InternalError,
+    "tool execution failed": InternalError,
+}
+_FORBIDDEN: Final = "forbidden:"
+
+
 def read_error_object(error: Mapping[str, object], table: ErrorTable) -> A2AError:
     """Read the ``error`` member of a JSON-RPC response; whatever it is, an error comes of it."""
     facts = _Facts.of(error.get("data"))
     code = error.get("code")
     kind = table.kinds.get(code) if isinstance(code, int) else None
     message = error.get("message")
-    if kind is None and code is not None:
+    spoken = _kind_of_text(message)
+    if (kind is None or spoken is InternalError) and code is not None:
         # 5.13: the number of an unknown code is kept.
         facts.metadata.setdefault("code", _text(code))
-    return facts.error(kind, message)
+    return facts.error(spoken or kind, message)
 
 
 def read_http_error(status: int, body: bytes) -> A2AError:
@@ -119,6 +130,11 @@ def read_grpc_error(code: int, details: str) -> A2AError:
     return _Facts.of(None).error(kind, message)
 
 
+def _kind_of_text(message: object) -> Kind | None:
+    text = message.lower() if isinstance(message, str) else ""
+    return PermissionDeniedError if text.startswith(_FORBIDDEN) else _BY_TEXT.get(text)
+
+
 def _kind_of_code(code: object) -> Kind | None:
     return ERRORS_0_3.kinds.get(code) if isinstance(code, int) else None
 
@@ -145,6 +161,9 @@ class _Facts(NamedTuple):
             return cls(None, None, {} if data is None else {"raw": _text(data)}, (), None)
         rest = dict(cast("JsonObject", data))
         reason, detail = rest.pop("reason", None), rest.pop("detail", None)
+        if isinstance(reason, str) and " " in reason:
+            # A sentence is no name of an error.
+            detail = detail or reason
         violations = _violations(rest.pop("fieldViolations", None))
         seconds = rest.pop("retryAfterSeconds", None)
         retry = float(seconds) if isinstance(seconds, int | float) else None

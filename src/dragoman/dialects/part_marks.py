@@ -12,9 +12,18 @@ from typing import Final, cast
 from msgspec.structs import replace
 
 from dragoman.model.base import JsonObject
+from dragoman.model.client_tools import TOOL_RESULT
 from dragoman.model.parts import Part
 
-__all__ = ("FILE_REFERENCE", "UNKNOWN_KIND", "URI", "lift_part", "lower_part", "spell_part")
+__all__ = (
+    "FILE_REFERENCE",
+    "UNKNOWN_KIND",
+    "URI",
+    "lift_part",
+    "lower_part",
+    "spell_part",
+    "without_tool_mark",
+)
 
 DATA_COMPAT: Final = "data_part_compat"
 """Data that is not an object travels as ``{"value": ...}``."""
@@ -77,6 +86,13 @@ def lower_part(part: Part) -> tuple[str, JsonObject]:
         rest = {name: value for name, value in metadata.items() if name != FILE_REFERENCE}
         return "file", _members("file", cast("JsonObject", data), rest or None)
     return "data", _members("data", cast("JsonObject", data), _described_data(part))
+
+
+def without_tool_mark(part: Part) -> Part:
+    """Return what came as a part of the kind of a tool's result as data, as other forms have it."""
+    if part.metadata is None or part.metadata.get(UNKNOWN_KIND) != TOOL_RESULT:
+        return part
+    return replace(part, metadata=None)
 
 
 def spell_part(part: Part, discriminators: tuple[str, ...]) -> JsonObject:

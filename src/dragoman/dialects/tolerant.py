@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Final, cast
 
 from msgspec import UNSET
 
-from dragoman.dialects.fields import Fields
+from dragoman.dialects.fields import Fields, read_json
 from dragoman.dialects.part_marks import FILE_REFERENCE, UNKNOWN_KIND, URI, lift_part
 from dragoman.errors import InvalidParamsError
+from dragoman.model.client_tools import CLIENT_TOOLS, TOOL_USE
 from dragoman.model.messages import Message, Role, text_of
 from dragoman.model.parts import Part
 from dragoman.model.tasks import UNSPECIFIED, TaskState, TaskStatus
@@ -223,8 +224,9 @@ def read_message(value: object, path: str, *, role: Role) -> Message:
     message = Fields(value, path)
     metadata = message.free("metadata")
     parts = tuple([read_part(item, place) for item, place in message.items("parts", "content")])
+    parts += tuple([_tool_call(Fields(item, place)) for item, place in message.items("toolCalls")])
     request = message.at("inputRequest")
-    if request is not None:
+    if request is not None and CLIENT_TOOLS not in (metadata or {}):
         # 8.2 A8: 1.0 has no such member, and whoever does not know the mark still reads the prompt.
         metadata = {**(metadata or {}), INPUT_REQUEST: request.whole}
         if not text_of(parts):
@@ -242,6 +244,21 @@ def read_message(value: object, path: str, *, role: Role) -> Message:
         extensions=message.texts("extensions"),
         reference_task_ids=message.texts("referenceTaskIds"),
     )
+
+
+def _tool_call(call: Fields) -> Part:
+    """Read a tool that is asked for in the words of those who make models, as a part of its own."""
+    function = call.at("function") or call
+    given = function.get("arguments")
+    if isinstance(given, str):
+        given = read_json(given.encode())
+    data: JsonObject = {
+        "kind": TOOL_USE,
+        "toolUseId": call.required_text("id"),
+        "name": function.required_text("name"),
+        "input": {} if given is None else given,
+    }
+    return Part(data=data, metadata={UNKNOWN_KIND: TOOL_USE})
 
 
 # --- statuses -----------------------------------------------------------------------------------

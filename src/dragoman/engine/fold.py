@@ -53,6 +53,11 @@ class TaskFold:
         """The messages so far, the current status message not among them (Q-23)."""
         return tuple(self._history)
 
+    @property
+    def status_message(self) -> Message | None:
+        """The message of the current status, if it has one."""
+        return None if self._status is None else self._status.message
+
     def apply(self, event: TaskEvent) -> None:
         """Add an event."""
         if type(event) is TaskStatusUpdateEvent:

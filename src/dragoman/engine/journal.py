@@ -8,11 +8,14 @@ artifact that was complete stands, and one that was still open is begun anew.
 
 A turn is one run of the function for one message. The journal of a task has an entry of the kind
 ``turn`` where another turn begins, so only the results after the last of these are handed back.
+
+A turn may go on in several branches at once. The kind of an entry then says which of them made the
+call (``step@1.0``), and results are told apart by their order within a branch.
 """
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 from typing import Final
 
@@ -26,10 +29,12 @@ from dragoman.errors import DivergedError
 from dragoman.model.events import StreamResponse
 from dragoman.model.tasks import Artifact, TaskState
 
-__all__ = ("TURN", "JournalEntry", "Replay")
+__all__ = ("TURN", "JournalEntry", "Replay", "kind_in")
 
 TURN: Final = "turn"
 """The kind of the entry that begins a turn; its result is what the turn is about."""
+
+_BRANCH: Final = "@"
 
 _decode_entry: Final = msgspec.json.Decoder(StreamResponse).decode
 
@@ -39,6 +44,7 @@ class JournalEntry(Struct, frozen=True, kw_only=True, gc=False):
 
     Attributes:
         n: numbered per task from 1.
+        kind: of the call, with the branch it was made in.
         seq: the last event of the task when this was recorded.
     """
 
@@ -47,6 +53,16 @@ class JournalEntry(Struct, frozen=True, kw_only=True, gc=False):
     name: str
     result: bytes
     seq: int = 0
+
+    @property
+    def branch(self) -> str:
+        """The branch in which the call was made."""
+        return self.kind.partition(_BRANCH)[2]
+
+
+def kind_in(kind: str, branch: str) -> str:
+    """Return the kind of an entry that is made in a branch; "" is the one a turn begins with."""
+    return f"{kind}{_BRANCH}{branch}" if branch else kind
 
 
 class _Stretch:
@@ -74,6 +90,7 @@ class Replay:
 
     __slots__ = (
         "_at",
+        "_branches",
         "_closed",
         "_entries",
         "_existing",
@@ -95,6 +112,9 @@ class Replay:
         self.begun_by: bytes | None = journal[starts[-1]].result if starts else None
         self._entries = tuple(journal[starts[-1] + 1 :] if starts else journal)
         self._at = 0
+        self._branches: dict[str, deque[JournalEntry]] = {}
+        for entry in self._entries:
+            self._branches.setdefault(entry.branch, deque()).append(entry)
         self._stretches = [_Stretch() for _ in range(len(self._entries) + 1)]
         # Artifacts of the log, and what was published again since.
         self._existing: set[str] = set()
@@ -106,21 +126,28 @@ class Replay:
         self._read(TaskFold(task_id, context_id), journal[starts[-1]].seq if starts else 0, log)
 
     @property
+    def entries(self) -> tuple[JournalEntry, ...]:
+        """All that the turn has recorded, oldest first."""
+        return self._entries
+
+    @property
     def is_over(self) -> bool:
         """Tell whether every recorded result has been handed back."""
         return self._at == len(self._entries)
 
-    def recall(self, kind: str, name: str) -> bytes | None:
+    def recall(self, kind: str, name: str, branch: str = "") -> bytes | None:
         """Return what was recorded for this call; None if it has never come to a result.
 
         Raises:
             DivergedError: another call was recorded in this place.
         """
-        if self.is_over:
+        left = self._branches.get(branch)
+        if not left:
             return None
-        entry = self._entries[self._at]
-        if (entry.kind, entry.name) != (kind, name):
+        entry = left[0]
+        if (entry.kind, entry.name) != (kind_in(kind, branch), name):
             raise DivergedError(_call(entry.kind, entry.name), _call(kind, name))
+        left.popleft()
         self._at += 1
         return entry.result
 

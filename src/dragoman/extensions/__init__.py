@@ -1,1 +1,1 @@
-"""Extensions of A2A: what some networks of agents agree on beyond it."""
+"""Protocol extensions: what is agreed on beyond the core of A2A, one package each."""

@@ -1,6 +1,25 @@
-"""Webhooks: how notifications are signed, checked and received."""
+"""Webhooks: how notifications are signed, sent, checked and received."""
 
-from dragoman.push.notification import Notification
-from dragoman.push.receiver import Receiver
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from dragoman.push.notification import Notification
+    from dragoman.push.receiver import Receiver
 
 __all__ = ("Notification", "Receiver")
+
+_HOMES: Final = {
+    "Notification": "dragoman.push.notification",
+    "Receiver": "dragoman.push.receiver",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Load a public name on first use: a server has webhooks without a receiver of its own."""
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value: object = getattr(import_module(home), name)
+    globals()[name] = value
+    return value

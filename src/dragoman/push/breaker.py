@@ -103,6 +103,10 @@ class Breakers:
         known = self._by_host.get(host)
         return known.wait_ms(now_ms) if known is not None else 0
 
+    def resting(self, now_ms: int) -> set[str]:
+        """Return the hosts that are left alone now."""
+        return {host for host, known in self._by_host.items() if known.wait_ms(now_ms)}
+
     def begin(self, host: str, now_ms: int) -> None:
         """Note that somebody calls a host, who has asked ``wait_ms`` before."""
         known = self._by_host.get(host)

@@ -6,8 +6,6 @@ webhook was registered in.
 
 from __future__ import annotations
 
-from msgspec import Struct
-
 from dragoman.clock import Clock
 from dragoman.egress import DestinationRefusedError, Egress, NoAnswerError
 from dragoman.errors import UsageError
@@ -23,30 +21,10 @@ from dragoman.push.headers import (
 from dragoman.push.hmac_signing import hmac_headers, is_hmac, read_secret
 from dragoman.push.jwt_signing import sign_jwt
 from dragoman.push.outcomes import Answered, Forbidden, Outcome, Unanswered, Unsendable
+from dragoman.push.parcel import Parcel
 from dragoman.push.signing_keys import SigningKey, SigningKeys
 
-__all__ = ("Deliverer", "Parcel", "headers_of")
-
-
-class Parcel(Struct, frozen=True, kw_only=True):
-    """A notification, ready to be sent.
-
-    Attributes:
-        id: what it is called; every attempt repeats it, so that receivers know it again.
-        version: of the protocol, in whose form the body is.
-    """
-
-    id: str
-    body: bytes
-    version: str = "1.0"
-
-    @property
-    def headers(self) -> dict[str, str]:
-        """How the body is labelled; versions before 1.0 have a label of their own."""
-        if self.version == "1.0":
-            # R-4.3.3-2.
-            return {"Content-Type": "application/a2a+json", "A2A-Version": self.version}
-        return {"Content-Type": "application/json"}
+__all__ = ("Deliverer", "headers_of")
 
 
 class Deliverer:
@@ -72,7 +50,7 @@ class Deliverer:
                 config,
                 parcel,
                 now_ms=self._clock.now_ms(),
-                key=self._keys.newest if self._keys is not None else None,
+                key=self._keys.current if self._keys is not None else None,
                 issuer=self._issuer,
             )
             answer = await self._egress.ask("POST", config.url, headers=headers, body=parcel.body)

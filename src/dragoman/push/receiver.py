@@ -28,6 +28,7 @@ from dragoman.errors import (
     UsageError,
 )
 from dragoman.model.push import AuthenticationInfo
+from dragoman.push.challenge import VALIDATION
 from dragoman.push.exchange import DisconnectedError, Exchange, Receive, Scope, Send
 from dragoman.push.headers import ID_HEADER
 from dragoman.push.hmac_signing import read_secret
@@ -57,7 +58,6 @@ _MOST_REMEMBERED: Final = 65_536
 """Marks of about 200 bytes: some 13 MiB."""
 
 _MOST_ID_CHARACTERS: Final = 256
-_VALIDATION: Final = "validationToken"
 _MOST_VALIDATION_CHARACTERS: Final = 512
 
 
@@ -178,7 +178,7 @@ class Receiver:
                 return
 
     async def _answer(self, exchange: Exchange) -> None:
-        validation = exchange.query(_VALIDATION)
+        validation = exchange.query(VALIDATION)
         if exchange.method == "GET" and validation is not None:
             # 0.x reference, 2.7: agents ask so whether somebody here wants to be told.
             _check_validation(validation)
@@ -277,5 +277,5 @@ def _check_among(name: str, values: Collection[str], known: Collection[str]) -> 
 def _check_validation(text: str) -> None:
     if len(text) > _MOST_VALIDATION_CHARACTERS or not text.isprintable():
         raise InvalidParamsError.of(
-            _VALIDATION, f"must be printable, with at most {_MOST_VALIDATION_CHARACTERS} characters"
+            VALIDATION, f"must be printable, with at most {_MOST_VALIDATION_CHARACTERS} characters"
         )

@@ -6,9 +6,11 @@ The rules for addresses hold again for every connection. Here they are told to w
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from typing import Final
 
 from dragoman.egress import DestinationRefusedError, Egress, NoAnswerError, is_sendable
+from dragoman.egress.networks import INNER_KINDS
 from dragoman.errors import FieldViolation, InvalidParamsError, UsageError
 from dragoman.model.push import TaskPushNotificationConfig
 from dragoman.push.headers import credential_headers
@@ -21,7 +23,15 @@ _logger = logging.getLogger(__name__)
 _MOST_SECRET_CHARACTERS: Final = 4096
 """Servers take headers of about 8 KiB, and a token is sent under two names."""
 
-_NOT_FOUND: Final = "its host is not found, or not where it may be called"
+_ALLOW_HOSTS: Final = " (the agent can be told to call inner hosts: --push-allow-hosts)"
+_REMEDIES: Final[Mapping[str, str]] = {
+    "scheme": " (the agent can be told to call http, too: --push-allow-http)",
+    "port": " (the agent can be told to call others: --push-ports)",
+    **dict.fromkeys(INNER_KINDS, _ALLOW_HOSTS),
+}
+"""By the rule that is broken. Who tries things out on one machine needs just these."""
+
+_NOT_FOUND: Final = f"its host is not found, or not where it may be called{_ALLOW_HOSTS}"
 """The same for a host that is inside and for one that is nowhere: nobody outside learns by it which
 names there are inside."""
 
@@ -48,7 +58,9 @@ async def _finding_of_url(url: str, egress: Egress) -> str:
         await egress.check(url)
     except DestinationRefusedError as refused:
         _logger.info("a webhook is not registered: %s", refused)
-        return _NOT_FOUND if refused.is_of_address else refused.finding
+        if refused.is_of_address:
+            return _NOT_FOUND
+        return f"{refused.finding}{_REMEDIES.get(refused.rule, '')}"
     except NoAnswerError as problem:
         _logger.info("a webhook is not registered: %s", problem)
         return _NOT_FOUND

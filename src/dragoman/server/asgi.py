@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Final, Protocol
 from dragoman.auth.api_key import ApiKeys
 from dragoman.auth.combining import Combination
 from dragoman.clock import Clock, SystemClock
+from dragoman.dialects.profiles import RXJS
 from dragoman.errors import MethodNotAllowedError, UsageError
+from dragoman.model.cards import AgentCard
 from dragoman.server.access import Access
 from dragoman.server.addresses import Addressing
 from dragoman.server.card import CardDesk, Describes, capabilities_of
@@ -35,6 +37,9 @@ from dragoman.server.http_card import (
 )
 from dragoman.server.limits import ConnectionLimits, limits_of
 from dragoman.server.media import JSON
+from dragoman.server.metrics import METRICS_PATH, Metrics
+from dragoman.server.published_keys import PublishedKeys
+from dragoman.server.push_setup import PushKeys, check_push
 from dragoman.server.rate_limit import RateSettings
 from dragoman.server.runtime import Runtime
 from dragoman.server.turnstile import Turnstile
@@ -144,7 +149,7 @@ class App:
     ) -> None:
         clock = clock or SystemClock()
         authentication = authentication_of(agent, settings.api_keys)
-        access = Access(agent.authorize)
+        access = Access(agent.authorize, agent.share)
         self.connection_limits: Final = limits_of(settings, ConnectionLimits)
         self._cors = Cors(settings.cors_origins) if settings.cors_origins else None
         if self._cors is not None and self._cors.allows_any and authentication is not None:
@@ -159,7 +164,11 @@ class App:
             trusted_proxies=settings.trusted_proxies,
         )
         signing = signing_of(settings)
-        self._cards = CardDesk(agent, clock.now_ms(), authentication, signing)
+        check_push(settings)
+        push_keys = PushKeys(settings, clock, is_passing=store is not None)
+        self._cards = CardDesk(
+            agent, clock.now_ms(), authentication, signing, has_push=settings.push
+        )
         self._cards.check_size(settings.max_card_bytes)
         self.runtime: Final = Runtime(
             agent,
@@ -168,10 +177,11 @@ class App:
             store=store,
             access=access,
             # R-13.3-1: it is for callers who are known.
-            extended_card=ExtendedCards(agent, self._cards, access).make
+            extended_card=ExtendedCards(agent, self._cards, access, signing).make
             if authentication
             else None,
             on_stop=partial(_let_go, authentication, agent.presence),
+            push_keys=push_keys,
         )
         if authentication and settings.allow_anonymous:
             _logger.warning("allow_anonymous has no effect: this agent has authenticators")
@@ -187,7 +197,7 @@ class App:
         )
         gate = Gate(
             tenants=agent.tenants,
-            capabilities=capabilities_of(agent),
+            capabilities=capabilities_of(agent, has_push=settings.push),
             input_modes=(*agent.input_modes, *(m for s in agent.skills for m in s.input_modes)),
             hidden_input_modes=(m for s in agent.hidden_skills for m in s.input_modes),
             max_parts=settings.max_parts,
@@ -205,6 +215,8 @@ class App:
             addressing=Addressing(settings.public_url, settings.trusted_proxies),
             turnstile=turnstile,
             xpr=xpr,
+            access=access,
+            has_rxjs=RXJS in settings.profiles,
         )
         self._calls = HttpCalls(
             dispatcher,
@@ -213,9 +225,21 @@ class App:
             stall_seconds=settings.stall_seconds,
             force_json=settings.force_json,
             xpr=xpr,
+            has_rxjs=RXJS in settings.profiles,
         )
         self._card = HttpCard(self._cards, dispatcher, door, settings)
-        self._key_set = signing.key_set if signing is not None else None
+        self._keys = PublishedKeys(signing, push_keys)
+        self._metrics = Metrics(
+            self.runtime,
+            # Whoever runs the server is on its machine, or can show who it is.
+            local=Door(
+                allow_anonymous=False,
+                max_body_bytes=settings.max_body_bytes,
+                max_depth=settings.max_depth,
+                public_url=None,
+            ),
+            door=door if authentication is not None else None,
+        )
         self.grpc: Final = GrpcServer(
             dispatcher,
             limits_of(settings, Http2Limits),
@@ -223,6 +247,11 @@ class App:
             enter=door.enter,
             is_ready=lambda: self.runtime.is_ready,
         )
+
+    @property
+    def card(self) -> AgentCard:
+        """The card, for callers in this process: without addresses of its own."""
+        return self._cards.card("")
 
     def offer_grpc(self, port: int = 0) -> None:
         """List gRPC on the card: on this port, or on the one that HTTP has.
@@ -266,10 +295,12 @@ class App:
             return self._calls.jsonrpc(exchange)
         if path in CARD_PATHS:
             return self._card.card(exchange)
-        if path == JWKS_PATH and self._key_set is not None:
-            return self._card.keys(exchange, self._key_set)
+        if path == JWKS_PATH and (key_set := self._keys.document()) is not None:
+            return self._card.keys(exchange, key_set)
         if path in HEALTH_PATHS:
             return self._health(exchange)
+        if path == METRICS_PATH:
+            return self._metrics.serve(exchange)
         if path == OLD_PREFIX or path.startswith(f"{OLD_PREFIX}/"):
             return self._calls.old_rest(exchange)
         if path in OLD_EXTENDED_CARD_PATHS:

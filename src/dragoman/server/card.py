@@ -28,7 +28,7 @@ from dragoman.model.cards import (
     AgentSkill,
 )
 from dragoman.model.security import SecurityRequirement, StringList
-from dragoman.server.access import Policy
+from dragoman.server.access import Policy, Sharing
 from dragoman.server.addresses import grpc_address
 
 if TYPE_CHECKING:
@@ -113,6 +113,11 @@ class Describes(Protocol):
         ...
 
     @property
+    def share(self) -> Sharing | None:
+        """What decides in whose records a caller works, if not in its own."""
+        ...
+
+    @property
     def skills(self) -> tuple[AgentSkill, ...]:
         """What it can do, the default first."""
         ...
@@ -155,12 +160,15 @@ def capabilities_of(
     agent: Describes,
     skills: Sequence[AgentSkill] | None = None,
     facts: CardFacts | None = None,
+    *,
+    has_push: bool = False,
 ) -> AgentCapabilities:
     """Return what the card declares, which is what the gate enforces.
 
     Args:
         skills: those that the card lists; the public ones unless given.
         facts: what another system says of the agent.
+        has_push: whether webhooks can be registered (R-3.5.1-2, R-T.str-5).
     """
     extensions = agent.extensions
     if agent.presence is not None:
@@ -182,7 +190,7 @@ def capabilities_of(
             raise UsageError("an extension of this agent has no uri")  # Q-37
     return AgentCapabilities(
         streaming=agent.streaming,
-        push_notifications=False,
+        push_notifications=has_push,
         extensions=extensions,
         extended_agent_card=agent.extended_card,
     )
@@ -197,12 +205,15 @@ class CardDesk:
         started_ms: int,
         authentication: Combination | None = None,
         signing: CardSigning | None = None,
+        *,
+        has_push: bool = False,
     ) -> None:
         """Check what will be published. Without ``grpc_port`` gRPC is not offered.
 
         Args:
             authentication: what callers must show; it is what the door enforces.
             signing: signs what is handed out.
+            has_push: whether webhooks can be registered.
 
         Raises:
             UsageError: the agent lacks something a card must have (Q-20).
@@ -215,6 +226,7 @@ class CardDesk:
             )
         capabilities_of(agent)
         self._agent = agent
+        self._has_push = has_push
         self._signing = signing
         self._schemes = authentication.schemes if authentication else {}
         self._requirements = authentication.requirements if authentication else ()
@@ -262,7 +274,7 @@ class CardDesk:
             provider=agent.provider,
             version=agent.version,
             documentation_url=agent.documentation_url,
-            capabilities=capabilities_of(agent, listed, facts),
+            capabilities=capabilities_of(agent, listed, facts, has_push=self._has_push),
             security_schemes=self._schemes,
             security_requirements=self._requirements,
             default_input_modes=agent.input_modes,

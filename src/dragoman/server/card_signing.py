@@ -19,6 +19,7 @@ import msgspec
 from dragoman.auth.card_signing import CardSigner
 from dragoman.errors import UsageError
 from dragoman.model.base import JsonObject
+from dragoman.model.cards import AgentCard
 from dragoman.server.http_card import JWKS_PATH
 
 __all__ = ("CardSigning",)
@@ -28,7 +29,7 @@ class CardSigning:
     """Signs what the card desk hands out.
 
     Attributes:
-        key_set: the public keys as a document (JWKS, RFC 7517).
+        public_keys: the public halves of all keys, as they are published (JWK, RFC 7517).
     """
 
     def __init__(self, keys: Sequence[str | Path], public_url: str | None) -> None:
@@ -49,7 +50,11 @@ class CardSigning:
         if len(set(names)) < len(names):
             raise UsageError("card_key: two of the keys have the same kid")
         self._signer = signers[0]
-        self.key_set: Final = msgspec.json.encode({"keys": published})
+        self.public_keys: Final = tuple(published)
+
+    def sign(self, card: AgentCard) -> AgentCard:
+        """Return a card with its signatures, which cover its form of 1.0."""
+        return self._signer.signed(card)
 
     def signed(self, document: bytes) -> bytes:
         """Return a card of 1.0 or 0.3 with its signatures (R-8.4.2-1; 0.x reference, 4.6)."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 import msgspec
 from msgspec import Meta, Struct
@@ -23,6 +23,7 @@ _ELSEWHERE: Final = frozenset(
     {
         "DRAGOMAN_CONFIG",
         "DRAGOMAN_CRASH_SEED",
+        "DRAGOMAN_FUZZ_SEED",
         "DRAGOMAN_GRPC_PORT",
         "DRAGOMAN_HOST",
         "DRAGOMAN_LOG_FORMAT",
@@ -35,12 +36,23 @@ _ELSEWHERE: Final = frozenset(
     }
 )
 
-_LISTS: Final = frozenset({"card_key", "cors_origins", "trusted_proxies"})
+_LISTS: Final = frozenset(
+    {
+        "card_key",
+        "cors_origins",
+        "profiles",
+        "push_allow_hosts",
+        "push_events",
+        "push_ports",
+        "trusted_proxies",
+    }
+)
 _TABLES: Final = frozenset({"rate_limit_per_operation", "rate_limit_weights"})
 
 Positive = Annotated[int, Meta(ge=1)]
 Seconds = Annotated[float, Meta(ge=0)]
 Days = Annotated[float, Meta(ge=0, le=36500)]
+PushEvent = Literal["states", "artifacts", "messages"]
 
 
 class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -51,12 +63,19 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             ``memory:``.
         public_url: the address callers use, written into the card; else worked out per request.
         allow_anonymous: serve callers from other machines although nobody authenticates them.
+        secrets_key: the file of the key under which answers that are secrets are kept until their
+            task ends; made if it is not there. By default it is beside the SQLite file, and named
+            like it, with ``.key`` at the end.
         api_keys: a file of keys that ``dragoman keys`` keeps; callers must show one of them, or
             what the agent itself asks for.
         trusted_proxies: peers whose ``Forwarded`` and ``X-Forwarded-*`` headers are believed.
         strict_versions: read each version by the letter: a request without A2A-Version means 0.3,
             and members that clients leave out or spell in their own way are refused.
+        profiles: what somebody has added to a version and is spoken here beside it. There is
+            ``rxjs``, at ``/api/a2a`` and on the routes of 0.3.
         force_json: answer HTTP+JSON as ``application/json`` whatever was asked, for peers of 1.0.0.
+        trace_metadata: tell the ids of trace and span in the metadata of every event of a task
+            that is traced; the profile ``rxjs`` does so always.
         max_body_bytes: larger bodies are refused with 413; 16 MiB holds a 12 MiB file in base64.
         max_depth: how deep JSON may be nested; the decoder itself gives up near 1000.
         max_parts: parts in one message.
@@ -73,6 +92,8 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         head_seconds: how long the head of a request may take to arrive.
         body_seconds: how long the body may take; 16 MiB in 5 minutes is half a megabit a second.
         keep_alive_seconds: how long a connection may idle between two requests.
+        http2_idle_seconds: how long a connection of HTTP/2 may be without calls; clients of gRPC
+            keep theirs for the next call, which is answered sooner for it.
         rate_limit: how often one caller may ask, such as ``600/min``; operations count by their
             weight. Callers that nobody authenticates are told by their address. None by default:
             what is too often only you can know.
@@ -91,6 +112,26 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             credentials.
         card_key: files with the private keys that sign the card; the first signs, all are
             published. Needs ``public_url``.
+        push: let callers register webhooks, and tell them what happens to their tasks.
+        push_allow_http: call webhooks by http, too; whoever is on the way can read and change what
+            they are told.
+        push_allow_hosts: webhooks that may be on inner networks: a host (``hooks.corp.example``,
+            ``*.corp.example``), an address or a network (``10.1.0.0/16``), each perhaps with a port
+            (``127.0.0.1:9000``, ``localhost:*``). None by default: a webhook inside would be called
+            from inside, on the word of whoever registers it.
+        push_ports: the ports at which webhooks may be called anywhere.
+        push_events: what webhooks are told of: ``states`` of a task, its ``artifacts``, and
+            ``messages`` of the agent beside them. The end of a task is told in any case.
+        push_attempts: how often a notification is tried before it is a dead letter; 20 tries take
+            some 10 to 15 hours.
+        push_timeout_seconds: how long one try may take, the answer included.
+        max_push_configs_per_task: webhooks of one task.
+        max_push_configs_per_owner: webhooks of one caller at all of its tasks.
+        push_signing: sign notifications by ``jwt`` (ES256; the keys are published), or ``none``.
+        push_keys: a file with the private keys that sign them; it is made when it is missing.
+            Unless given, it lies beside the store, and a store in memory has keys in memory.
+        push_challenge: register a webhook only when it has sent back what it was asked, so that
+            nobody can have somebody else's address called.
         max_running_turns: turns at work at once; waiting for input does not count.
         max_waiting_turns: turns that may wait for a slot; above that the answer is "busy".
         turn_timeout_seconds: how long a turn may work before its task fails; what it waits for its
@@ -115,10 +156,13 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     store: str = "sqlite:///dragoman.db"
     public_url: str | None = None
     allow_anonymous: bool = False
+    secrets_key: str | None = None
     api_keys: str | None = None
     trusted_proxies: tuple[str, ...] = ("127.0.0.1", "::1")
     strict_versions: bool = False
+    profiles: tuple[Literal["rxjs"], ...] = ()
     force_json: bool = False
+    trace_metadata: bool = False
     max_body_bytes: Positive = 16 * 1024 * 1024
     max_depth: Annotated[int, Meta(ge=1, le=500)] = 200
     max_parts: Positive = 1000
@@ -132,6 +176,7 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     head_seconds: Annotated[float, Meta(gt=0)] = 30.0
     body_seconds: Annotated[float, Meta(gt=0)] = 300.0
     keep_alive_seconds: Annotated[float, Meta(gt=0)] = 5.0
+    http2_idle_seconds: Annotated[float, Meta(gt=0)] = 300.0
     rate_limit: str = ""
     rate_limit_per_address: str = ""
     rate_limit_per_tenant: str = ""
@@ -142,6 +187,18 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     max_turns_per_owner: Positive = 5000
     cors_origins: tuple[str, ...] = ()
     card_key: tuple[str, ...] = ()
+    push: bool = True
+    push_allow_http: bool = False
+    push_allow_hosts: tuple[str, ...] = ()
+    push_ports: tuple[Annotated[int, Meta(ge=1, le=65535)], ...] = (80, 443)
+    push_events: tuple[PushEvent, ...] = ("states",)
+    push_attempts: Positive = 20
+    push_timeout_seconds: Annotated[float, Meta(gt=0, le=300)] = 30.0
+    max_push_configs_per_task: Positive = 20
+    max_push_configs_per_owner: Positive = 10_000
+    push_signing: Literal["jwt", "none"] = "jwt"
+    push_keys: str | None = None
+    push_challenge: bool = False
     max_running_turns: Positive = 1000
     max_waiting_turns: Annotated[int, Meta(ge=0)] = 10_000
     turn_timeout_seconds: Seconds = 0.0

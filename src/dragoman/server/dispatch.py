@@ -6,18 +6,20 @@ The same for all bindings.
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from typing import Final, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from dragoman import telemetry
 from dragoman.bindings import rest
 from dragoman.bindings.grpc.base import GrpcDialect
 from dragoman.bindings.jsonrpc import JsonRpcRequest
 from dragoman.bindings.rest import Match
 from dragoman.dialects.base import Dialect, Reading, Result, RpcDialect
 from dragoman.dialects.negotiation import check_version
+from dragoman.dialects.rxjs.codec import Rxjs
 from dragoman.dialects.v0_3_proto.codec import V0_3_PROTO_DIALECT, V0_3Proto
 from dragoman.dialects.xpr.codec import XPR_DIALECT, Xpr, heard_from
 from dragoman.dialects.xpr.recognition import Verdict
@@ -27,9 +29,11 @@ from dragoman.errors import (
     MethodNotFoundError,
     StoreError,
     UnavailableError,
+    spelling_of,
 )
 from dragoman.model.operations import STREAMING, Operation, Request
 from dragoman.server import audit, languages
+from dragoman.server.access import Access
 from dragoman.server.addresses import Addressing
 from dragoman.server.door import Visitor
 from dragoman.server.exchange import Exchange, Header
@@ -82,7 +86,11 @@ class Dispatcher:
         addressing: Addressing = _UNADDRESSED,
         turnstile: Turnstile | None = None,
         xpr: XprPlace | None = None,
+        access: Access | None = None,
+        has_rxjs: bool = False,
     ) -> None:
+        self._has_rxjs = has_rxjs
+        self._access = access or Access()
         self._runtime = runtime
         self._gate = gate
         self._addressing = addressing
@@ -94,51 +102,66 @@ class Dispatcher:
         """Return the dialect in which to refuse a request for this method."""
         if exchange.voice is not None:
             return exchange.voice
+        if exchange.is_rxjs and (voice := languages.rxjs_voice(method)) is not None:
+            return voice
         version = exchange.parameter(*_VERSION)
         return languages.voice_of(method, version, is_strict=self._is_strict)
 
     async def serve_envelope(self, exchange: Exchange, envelope: JsonRpcRequest) -> Answer:
         """Perform what a JSON-RPC request asks for, in whatever dialect it is."""
-        if self._xpr.is_here(exchange) and await self._is_xpr(exchange, envelope):
-            return await self._serve_xpr(exchange, envelope)
+        if self._xpr.is_here(exchange):
+            operation = XPR_DIALECT.operation(envelope.method)
+            if await self._is_xpr(exchange, envelope, operation):
+                return await self._serve_xpr(exchange, envelope, operation)
         return await self.serve_method(exchange, envelope.method, envelope.params)
 
     async def serve_method(self, exchange: Exchange, method: str, params: bytes) -> Answer:
         """Perform a JSON-RPC method of a version of A2A."""
         version = exchange.parameter(*_VERSION)
-        dialect, operation, is_shared = languages.find_method(
-            method, version, is_strict=self._is_strict
+        dialect, operation, is_shared = (
+            languages.rxjs_method(
+                method, version, is_stream=exchange.takes_stream, is_strict=self._is_strict
+            )
+            if exchange.is_rxjs
+            else languages.find_method(method, version, is_strict=self._is_strict)
         )
         if operation is Operation.GET_TASK and self._wants_stream(exchange, params):
             operation = Operation.SUBSCRIBE_TO_TASK
         if is_shared:
             named = languages.task_named(operation, params)
-            origin = await self._origin(named, exchange.principal)
-            dialect = languages.dialect_of_origin(origin, is_strict=self._is_strict)
+            origin = await self._origin(operation, named, exchange.principal)
+            dialect = (
+                languages.rxjs_of_origin(origin)
+                if exchange.is_rxjs
+                else languages.dialect_of_origin(origin, is_strict=self._is_strict)
+            )
         exchange.voice = dialect
-        extensions = self._activate(dialect, operation, exchange.headers)
+        extensions = self._activate(dialect, operation, exchange)
         reading = dialect.decode_request(operation, params)
         # What reads JSON-RPC answers in JSON-RPC.
         exchange.voice = cast("RpcDialect", reading.answer)
         return await self._perform(operation, reading, extensions, exchange)
 
-    async def _is_xpr(self, exchange: Exchange, envelope: JsonRpcRequest) -> bool:
+    async def _is_xpr(
+        self, exchange: Exchange, envelope: JsonRpcRequest, operation: Operation | None
+    ) -> bool:
         verdict = self._xpr.verdict(exchange, envelope)
-        if verdict is not Verdict.BY_TASK:
+        if verdict is not Verdict.BY_TASK or operation is None:
             return verdict is Verdict.XPR
         named = languages.task_hinted(envelope.params)
-        origin = await self._origin(named, exchange.principal)
+        origin = await self._origin(operation, named, exchange.principal)
         return origin == XPR_DIALECT.name if origin else self._xpr.is_expected(exchange)
 
-    async def _serve_xpr(self, exchange: Exchange, envelope: JsonRpcRequest) -> Answer:
+    async def _serve_xpr(
+        self, exchange: Exchange, envelope: JsonRpcRequest, operation: Operation | None
+    ) -> Answer:
         exchange.voice = XPR_DIALECT
-        operation = XPR_DIALECT.operation(envelope.method)
         if operation is None:
             raise MethodNotFoundError(f"Method not found: {envelope.method[:100]}")
-        extensions = self._activate(XPR_DIALECT, operation, exchange.headers)
+        extensions = self._activate(XPR_DIALECT, operation, exchange)
         reading = XPR_DIALECT.decode_request(operation, envelope.params)
         owner = exchange.principal.owner
-        if reading.alias and await self._has_ended(reading.alias, exchange.principal):
+        if reading.alias and await self._has_ended(operation, reading.alias, exchange.principal):
             # It goes by its own id, so nothing else can: the one that follows it gets another.
             reading = reading._replace(alias="", answer=Xpr())
         account = owner.removeprefix(_XPR_OWNER)
@@ -151,7 +174,7 @@ class Dispatcher:
         if version != "1.0":
             check_version(version, is_old=False, is_strict=self._is_strict)
         dialect = languages.route_dialect(is_strict=self._is_strict)
-        extensions = self._activate(dialect, match.operation, exchange.headers)
+        extensions = self._activate(dialect, match.operation, exchange)
         reading = rest.read_request(match, exchange.query, body, dialect)
         return await self._perform(match.operation, reading, extensions, exchange)
 
@@ -159,15 +182,17 @@ class Dispatcher:
         """Perform an HTTP+JSON route of 0.3, in the shape of JSON that the client uses."""
         check_version(exchange.parameter(*_VERSION), is_old=True, is_strict=self._is_strict)
         if match.operation in _SENDS:
-            dialect = languages.rest_shape(body)
+            dialect = languages.rest_shape(body, has_rxjs=self._has_rxjs)
         else:
             named = match.fields.get("id" if "taskId" not in match.fields else "taskId", "")
-            origin = await self._origin(named, exchange.principal)
+            origin = await self._origin(match.operation, named, exchange.principal)
             dialect = languages.shape_of_origin(origin)
-        extensions = self._activate(dialect, match.operation, exchange.headers)
+        extensions = self._activate(dialect, match.operation, exchange)
         reading = rest.read_request(match, exchange.query, body, dialect)
         if match.operation in _SENDS:
-            reading = await self._recall(reading, V0_3_PROTO_DIALECT, exchange.principal)
+            reading = await self._recall(
+                match.operation, reading, V0_3_PROTO_DIALECT, exchange.principal
+            )
         return await self._perform(match.operation, reading, extensions, exchange)
 
     async def serve_rpc(
@@ -178,14 +203,12 @@ class Dispatcher:
         visitor: Visitor,
     ) -> Answer:
         """Perform a gRPC method; ``dialect`` is the one of its service."""
-        metadata = visitor.headers
-        check_version(
-            metadata.get(b"a2a-version"), is_old=dialect.has_final, is_strict=self._is_strict
-        )
-        extensions = self._activate(dialect, operation, metadata)
+        stated = visitor.headers.get(b"a2a-version")
+        check_version(stated, is_old=dialect.has_final, is_strict=self._is_strict)
+        extensions = self._activate(dialect, operation, visitor)
         reading = dialect.decode_request(operation, params)
         if dialect.has_final:
-            reading = await self._recall(reading, dialect, visitor.principal)
+            reading = await self._recall(operation, reading, dialect, visitor.principal)
         answer = await self._perform(operation, reading, extensions, visitor)
         # Over HTTP, every answer has these, errors too; here an error has RetryInfo.
         left = visitor.allowance
@@ -205,23 +228,29 @@ class Dispatcher:
         )
 
     def _activate(
-        self, dialect: Dialect, operation: Operation, headers: Mapping[bytes, str]
+        self, dialect: Dialect, operation: Operation, visitor: Visitor
     ) -> tuple[str, ...]:
-        requested = headers.get(b"a2a-extensions")
-        if dialect.has_final and (older := headers.get(b"x-a2a-extensions")):
+        """Return the extensions to activate; what is not offered is written down, and raised."""
+        requested = visitor.headers.get(b"a2a-extensions")
+        if dialect.has_final and (older := visitor.headers.get(b"x-a2a-extensions")):
             # 0.x reference, 4.7: the older name of the header, or both.
             requested = f"{requested},{older}" if requested else older
-        extensions = self._gate.activate(operation, requested)
-        self._gate.check_offered(operation)
+        try:
+            extensions = self._gate.activate(operation, requested)
+            self._gate.check_offered(operation)
+        except A2AError as error:
+            # The request is not read yet, so the tenant that it names is not known.
+            audit.refused(visitor.principal.owner, operation.value, "", error)
+            raise
         return extensions
 
     def _wants_stream(self, exchange: Exchange, params: bytes) -> bool:
         """Tell the way in which the RxJS agent follows a task: by getting it as a stream (D16)."""
         if self._is_strict or b'"taskId"' not in params:
             return False
-        return "text/event-stream" in exchange.headers.get(b"accept", "")
+        return exchange.takes_stream
 
-    async def _origin(self, task_id: str, principal: Principal) -> str:
+    async def _origin(self, operation: Operation, task_id: str, principal: Principal) -> str:
         """Return the name of the dialect in which a task was begun.
 
         "" if it is not known, or not the caller's. The versions that ask have no tenants.
@@ -229,15 +258,21 @@ class Dispatcher:
         if not task_id:
             return ""
         service = self._runtime.started or await self._runtime.service()
-        return await service.origin_of(task_id, Call(principal=principal))
+        call = await self._access.shared(operation, Call(principal=principal))
+        return await service.origin_of(task_id, call)
 
-    async def _has_ended(self, task_id: str, principal: Principal) -> bool:
+    async def _has_ended(self, operation: Operation, task_id: str, principal: Principal) -> bool:
         """Tell whether a task of the caller's has ended; one that goes by an alias does not."""
         service = self._runtime.started or await self._runtime.service()
-        return await service.has_ended(task_id, Call(principal=principal))
+        call = await self._access.shared(operation, Call(principal=principal))
+        return await service.has_ended(task_id, call)
 
     async def _recall(
-        self, reading: Reading, form: GrpcDialect | V0_3Proto, principal: Principal
+        self,
+        operation: Operation,
+        reading: Reading,
+        form: GrpcDialect | V0_3Proto,
+        principal: Principal,
     ) -> Reading:
         """Have a request of this form answered in the variant in which its task was begun.
 
@@ -246,7 +281,8 @@ class Dispatcher:
         named = languages.task_shown(reading.request)
         if not named or reading.answer is not form:
             return reading
-        return reading._replace(answer=form.variant(await self._origin(named, principal)))
+        origin = await self._origin(operation, named, principal)
+        return reading._replace(answer=form.variant(origin))
 
     async def _perform(
         self,
@@ -257,13 +293,41 @@ class Dispatcher:
     ) -> Answer:
         """Perform an operation for a caller the door has let in, and write that down."""
         who, tenant = visitor.principal.owner, reading.request.tenant
+        serve = self._serve if telemetry.active is None else self._serve_traced
         try:
-            answer = await self._serve(operation, reading, extensions, visitor)
+            answer = await serve(operation, reading, extensions, visitor)
         except A2AError as error:
             audit.refused(who, operation.value, tenant, error)
             raise
         audit.accepted(who, operation.value, tenant)
         return answer
+
+    async def _serve_traced(
+        self,
+        operation: Operation,
+        reading: Reading,
+        extensions: tuple[str, ...],
+        visitor: Visitor,
+    ) -> Answer:
+        """Do the same as a span; the stream that is the answer to some is no part of it."""
+        tracing = telemetry.active
+        assert tracing is not None  # noqa: S101 - asked before
+        attributes = {
+            "rpc.system": "a2a",
+            "rpc.method": operation.value,
+            "a2a.dialect": reading.answer.name,
+        }
+        clock = self._runtime.clock
+        began_ms = clock.now_ms()
+        outcome = "ok"
+        try:
+            with tracing.served(f"a2a.{operation.value}", visitor.headers, attributes):
+                return await self._serve(operation, reading, extensions, visitor)
+        except A2AError as error:
+            outcome = spelling_of(error).reason
+            raise
+        finally:
+            tracing.took(clock.now_ms() - began_ms, {**attributes, "a2a.outcome": outcome})
 
     async def _serve(
         self,
@@ -285,12 +349,16 @@ class Dispatcher:
             alias=alias,
             begins_anew=begins_anew,
             ends_at_stops=is_old,
+            outlasts_pauses=isinstance(dialect, Rxjs),
             always_task=not dialect.has_messages,
             # Only the card speaks of addresses, and working them out takes its time.
             base_url=self._addressing.base_of(visitor) if is_card else "",
         )
         self._gate.admit(request, call)
+        # The caller's own, whoever's records it works in.
         self._turnstile.admit(operation, visitor, call.tenant)
+        if self._access.is_shared:
+            call = await self._access.shared(operation, call)
         service = self._runtime.started or await self._runtime.service()
         echo = _echo(extensions, is_old=is_old) if extensions else ()
         handler = _HANDLERS[operation]

@@ -126,10 +126,10 @@ class Door:
             PermissionDeniedError: the caller has no business here.
             UnauthenticatedError: it did not show who it is (R-7.4-1).
         """
+        self.meet(visitor)
+        if self._authentication is None:
+            return NOBODY
         try:
-            self.meet(visitor)
-            if self._authentication is None:
-                return NOBODY
             if self._needs_body and read_body is None:
                 raise MethodNotFoundError(_RPC_ALONE)
             self._check_origin(visitor.headers)
@@ -142,15 +142,20 @@ class Door:
             raise
 
     def meet(self, visitor: Visitor) -> None:
-        """Count a request, and raise for one that is too many or that has no business here."""
-        if self._counter is not None:
-            self._counter.meet(visitor)
-        self.admit(visitor.peer, visitor.headers)
+        """Count a request, and raise for one that is too many or has no business here; logged, too.
+
+        This alone stands before what is public: the card.
+        """
+        try:
+            if self._counter is not None:
+                self._counter.meet(visitor)
+            self.admit(visitor.peer, visitor.headers)
+        except A2AError as error:
+            audit.turned_away(visitor.peer, error)
+            raise
 
     def admit(self, peer: str | None, headers: Mapping[bytes, str]) -> None:
         """Raise PermissionDeniedError for a caller who has no business here, whoever it is.
-
-        This alone stands before what is public: the card.
 
         A proxy on this machine does not make its callers local: the address it reports counts. A
         page in a browser on this machine is not a local caller either: it is told by its Origin,

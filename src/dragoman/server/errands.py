@@ -28,6 +28,9 @@ class Errand(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     Attributes:
         principal: who sent it. It is stored with the rest, so that a turn which is run again finds
             its caller to be who it was.
+        trace: the span that it came with, as ``traceparent`` names it; "" if nothing is traced.
+        secret: the number of the secret that holds the content of the message, which itself has a
+            placeholder; 0 if it is no secret.
     """
 
     message: Message
@@ -35,12 +38,14 @@ class Errand(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     extensions: tuple[str, ...] = ()
     accepted_output_modes: tuple[str, ...] = ()
     principal: Principal = NOBODY
+    trace: str = ""
+    secret: int = 0
 
     @property
     def is_bare(self) -> bool:
         """Tell whether the message is all there is."""
         return self.principal == NOBODY and not (
-            self.metadata or self.extensions or self.accepted_output_modes
+            self.metadata or self.extensions or self.accepted_output_modes or self.trace
         )
 
 

@@ -13,7 +13,7 @@ from dragoman.auth.authenticator import Evidence, ReadBody
 from dragoman.dialects.base import RpcDialect
 from dragoman.model.documents import EventDocument
 from dragoman.server.door import Door
-from dragoman.server.headers import all_headers, gather_headers
+from dragoman.server.headers import AllHeaders, gather_headers
 from dragoman.server.media import check_is_plain
 from dragoman.server.nursery import Nursery
 from dragoman.server.security_headers import SECURITY_HEADERS
@@ -104,6 +104,7 @@ class Exchange:
         also: headers that go with the answer, whatever it is.
         allowance: the same, as far as they tell what is left of a rate limit.
         voice: the dialect in which to refuse a JSON-RPC request, once it is known.
+        is_rxjs: it came to where the RxJS profile is spoken.
     """
 
     __slots__ = (
@@ -114,6 +115,7 @@ class Exchange:
         "allowance",
         "also",
         "headers",
+        "is_rxjs",
         "method",
         "path",
         "peer",
@@ -128,6 +130,7 @@ class Exchange:
         self._send = send
         self._body: bytes | None = None
         self.voice: RpcDialect | None = None
+        self.is_rxjs = False
         self.principal: Principal = NOBODY
         self.also: tuple[Header, ...] = SECURITY_HEADERS
         self.allowance: tuple[Header, ...] = ()
@@ -142,6 +145,16 @@ class Exchange:
             path = path[len(self.root_path) :]
         # Every endpoint answers with and without a slash at its end, never by redirect.
         self.path = path.rstrip("/") or "/"
+
+    @property
+    def takes_stream(self) -> bool:
+        """Tell whether the client says that it takes a stream for an answer."""
+        return "text/event-stream" in self.headers.get(b"accept", "")
+
+    @property
+    def is_http1(self) -> bool:
+        """Tell whether the connection speaks HTTP/1."""
+        return self._scope.get("http_version", "1.1").startswith("1")
 
     @property
     def query(self) -> str:
@@ -162,7 +175,7 @@ class Exchange:
         """Return what the request shows of its caller."""
         return Evidence(
             body=read_body,
-            headers=all_headers(self._scope["headers"]),
+            headers=AllHeaders(self._scope["headers"]),
             query=self.query,
             peer=self.peer,
             certificate=self._certificate(),
@@ -241,7 +254,9 @@ class Exchange:
         extra: tuple[Header, ...] = (),
     ) -> None:
         """Answer with a stream that ends with its events, or when the reader is gone or stuck."""
-        headers = [*_STREAM_HEADERS, *extra, *self.allowance, *self.also]
+        given = {name for name, _ in extra}
+        usual = [header for header in _STREAM_HEADERS if header[0] not in given]
+        headers = [*usual, *extra, *self.allowance, *self.also]
         await self._send({"type": "http.response.start", "status": 200, "headers": headers})
         watch = nursery.spawn(self._end_on_disconnect(events), name="stream watch")
         try:

@@ -7,6 +7,7 @@ skill is asked of ``Access`` once the skill is known.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import cast
 
 from dragoman.errors import (
     ContentTypeNotSupportedError,
@@ -17,10 +18,13 @@ from dragoman.errors import (
     UnknownTenantError,
     UnsupportedOperationError,
 )
+from dragoman.model.base import JsonObject
 from dragoman.model.cards import AgentCapabilities
+from dragoman.model.client_tools import TOOL_RESULT
 from dragoman.model.media_types import accepts
 from dragoman.model.messages import Message
 from dragoman.model.operations import STREAMING, Operation, Request, SendMessageRequest
+from dragoman.model.parts import Part
 from dragoman.server.contents import ContentLimits
 from dragoman.service.service import Call
 
@@ -134,7 +138,7 @@ class Gate:
             )
         for index, part in enumerate(message.parts):
             media_type = part.effective_media_type
-            if media_type and not self._takes(media_type):
+            if media_type and not self._takes(media_type) and not _is_tool_result(part):
                 # R-3.1.1-1, Q-33
                 raise ContentTypeNotSupportedError(
                     f"message.parts[{index}] is {media_type[:100]}; "
@@ -149,3 +153,9 @@ class Gate:
             if len(self._accepted) < 1000:  # Callers choose the keys: the memory stays bounded.
                 self._accepted[media_type] = known
         return known
+
+
+def _is_tool_result(part: Part) -> bool:
+    """Tell the answer to something that the agent has asked for, whatever else it takes."""
+    data = part.data
+    return isinstance(data, dict) and cast("JsonObject", data).get("kind") == TOOL_RESULT

@@ -21,7 +21,7 @@ from dragoman.errors import A2AError, UnavailableError
 from dragoman.model.documents import EventDocument
 from dragoman.model.operations import STREAMING, Operation
 from dragoman.server.door import Visitor
-from dragoman.server.headers import all_headers
+from dragoman.server.headers import AllHeaders
 from dragoman.server.peers import Peer
 from dragoman.service.principal import NOBODY, Principal
 from dragoman.service.service import EventStream
@@ -193,7 +193,7 @@ class RpcVisitor:
         del read_body
         certificate = self._certificate
         return Evidence(
-            headers=all_headers(self._fields),
+            headers=AllHeaders(self._fields),
             peer=self.peer,
             certificate=ssl.PEM_cert_to_DER_cert(certificate) if certificate else None,
         )

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
 
-__all__ = ("all_headers", "gather_headers")
+__all__ = ("AllHeaders", "gather_headers")
 
 _WANTED: Final = frozenset(
     {
@@ -24,6 +24,8 @@ _WANTED: Final = frozenset(
         b"if-none-match",
         b"last-event-id",
         b"origin",
+        b"traceparent",
+        b"tracestate",
         b"x-forwarded-for",
         b"x-forwarded-host",
         b"x-forwarded-prefix",
@@ -47,17 +49,35 @@ def gather_headers(raw: Iterable[tuple[bytes, bytes]]) -> dict[bytes, str]:
     return found
 
 
-def all_headers(raw: Iterable[tuple[bytes, bytes]]) -> dict[bytes, str]:
-    """Return every header; for authenticators, which look at what they were told to look at.
+class AllHeaders(Mapping[bytes, str]):
+    """Every header; for authenticators, which look at what they were told to look at.
 
-    Several of one name are joined as above. So two credentials in one header are no credential, and
-    cookies, which HTTP/2 may split (RFC 9113, 8.2.3), are one header again.
+    They look at one or two, so each is read when it is asked for. Several of one name are joined as
+    above. So two credentials in one header are no credential, and cookies, which HTTP/2 may split
+    (RFC 9113, 8.2.3), are one header again.
     """
-    found: dict[bytes, str] = {}
-    for name, value in raw:
-        text = value.decode("latin-1")
-        if name in found:
-            separator = "; " if name == b"cookie" else ","
-            text = f"{found[name]}{separator}{text}"
-        found[name] = text
-    return found
+
+    __slots__ = ("_raw",)
+
+    def __init__(self, raw: Iterable[tuple[bytes, bytes]]) -> None:
+        self._raw = raw
+
+    def get(self, name: bytes, default: Any = None) -> Any:
+        """Return a header; unlike the inherited one, this finds nothing without an exception."""
+        found = [value for each, value in self._raw if each == name]
+        if not found:
+            return default
+        separator = b"; " if name == b"cookie" else b","
+        return separator.join(found).decode("latin-1")
+
+    def __getitem__(self, name: bytes) -> str:
+        found = self.get(name)
+        if found is None:
+            raise KeyError(name)
+        return found
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter(dict.fromkeys(name for name, _ in self._raw))
+
+    def __len__(self) -> int:
+        return len({name for name, _ in self._raw})

@@ -13,6 +13,8 @@ class Http2Limits(Struct, frozen=True, kw_only=True):
     max_body_bytes: int
     max_headers: int
     max_header_bytes: int
+    head_seconds: float
     body_seconds: float
+    http2_idle_seconds: float
     heartbeat_seconds: float
     stall_seconds: float

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, Protocol, cast
 
 from dragoman.bindings.http2.connection import Connection
-from dragoman.bindings.http2.errors import ErrorCode
+from dragoman.bindings.http2.errors import ConnectionFailedError, ErrorCode
 from dragoman.bindings.http2.events import LastStreamTold
 from dragoman.bindings.http2.sending import ROOM
 from dragoman.server.http2_calls import CallTable, Served
@@ -33,6 +33,8 @@ CLOSE_SECONDS: Final = 2.0
 
 MAX_HELD_BYTES: Final = 262_144
 """Answers to pings and the like that wait for a peer which does not read, while it sends more."""
+
+_LATE: Final = "The head of a request did not come in time"
 
 
 class Host(Served, Protocol):
@@ -67,6 +69,7 @@ class Http2Protocol(asyncio.Protocol):
         self._on_lost = on_lost
         self._calls = CallTable(self, host, host.limits)
         self._will_flush = self._is_paused = self._is_closing = self._has_said_all = False
+        self._is_leaving = False
 
     # --- asyncio --------------------------------------------------------------------------------
 
@@ -122,7 +125,7 @@ class Http2Protocol(asyncio.Protocol):
 
     def drain(self) -> bool:
         """Ask for no more calls; tell whether the host will hear that none comes any more."""
-        if self._is_closing or not self.http2.has_greeted:
+        if self._is_closing or not self.http2.has_greeted or self.http2.has_told_last:
             return False
         self.http2.drain()
         self.flush_soon()
@@ -200,11 +203,17 @@ class Http2Protocol(asyncio.Protocol):
     # --- what is stuck --------------------------------------------------------------------------
 
     def _look(self) -> None:
-        """Look after the connection: is anybody there, does it read, does it go on sending."""
+        """Look after the connection: is anybody there, does it read, go on, want anything."""
         now = self._loop.time()
         unwritten = self._transport.get_write_buffer_size() if self._is_paused else 0
         if self._watch.is_gone(now) or self._watch.is_stuck(unwritten, now):
             self._transport.abort()
+            return
+        if self._watch.is_late(now):
+            self.http2.fail(ConnectionFailedError(ErrorCode.ENHANCE_YOUR_CALM, _LATE))
+            self._act(now)
+            return
+        if self._watch.is_idle(now) and self._leave():
             return
         self._calls.end_late(now)
         for stream in self._watch.stuck_streams(now):
@@ -212,3 +221,15 @@ class Http2Protocol(asyncio.Protocol):
             self._calls.abandon(stream)
         self.flush_soon()
         self._timer = self._loop.call_later(self._watch.interval, self._look)
+
+    def _leave(self) -> bool:
+        """Say that no more calls are taken here; tell whether that was said before, and it ends.
+
+        A call that was on its way when its client heard of it is still served.
+        """
+        if self._is_leaving:
+            self.shutdown()
+        else:
+            self._is_leaving = True
+            self.http2.drain()
+        return self._is_closing

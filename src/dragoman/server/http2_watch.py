@@ -1,4 +1,8 @@
-"""What is stuck on a connection: a peer that is gone, one that does not read, calls that wait."""
+"""What is stuck on a connection, and what is of no use any more.
+
+A peer that is gone, one that does not read or does not go on, calls that wait, a connection without
+calls.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +28,9 @@ class Watch:
         """When anything came from the peer. The driver sets it."""
         self._http2 = http2
         self._limits = limits
+        self._made_at = now
         self._asked_at = now
+        self._idle: tuple[int, float] | None = None
         self._stuck_at: dict[int, tuple[int, float]] = {}
         self._unwritten: tuple[int, float] | None = None
 
@@ -32,7 +38,13 @@ class Watch:
     def interval(self) -> float:
         """How often to look."""
         limits = self._limits
-        return min(limits.heartbeat_seconds, limits.stall_seconds, limits.body_seconds)
+        return min(
+            limits.heartbeat_seconds,
+            limits.stall_seconds,
+            limits.head_seconds,
+            limits.body_seconds,
+            limits.http2_idle_seconds,
+        )
 
     def is_gone(self, now: float) -> bool:
         """Tell whether the peer does not answer; ask it if nothing has come for a while."""
@@ -45,6 +57,24 @@ class Watch:
             self._asked_at = now
             self._http2.ping()
         return False
+
+    def is_late(self, now: float) -> bool:
+        """Tell whether the peer takes too long for a head, or to begin at all.
+
+        However lively it drips: each byte of a head is as much as a sign of life, and no more.
+        """
+        since = self._http2.amid_head_since if self._http2.has_greeted else self._made_at
+        return since is not None and now - since >= self._limits.head_seconds
+
+    def is_idle(self, now: float) -> bool:
+        """Tell whether there was no call for as long as a connection may be kept for the next."""
+        last = self._http2.last_stream
+        if self._http2.open_streams:
+            self._idle = None
+        elif self._idle is None or self._idle[0] != last:
+            # It may have been some time ago that the last one ended, but not so long.
+            self._idle = last, now
+        return self._idle is not None and now - self._idle[1] >= self._limits.http2_idle_seconds
 
     def is_stuck(self, unwritten: int, now: float) -> bool:
         """Tell whether the peer has taken no byte for too long, of so many that are waiting."""

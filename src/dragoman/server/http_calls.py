@@ -9,6 +9,8 @@ from dragoman.bindings import jsonrpc, sse
 from dragoman.bindings.jsonrpc import BadEnvelopeError, JsonRpcRequest
 from dragoman.bindings.rest import Match, Router
 from dragoman.dialects.base import Dialect, RestDialect, RpcDialect
+from dragoman.dialects.profiles import RXJS_REST_DIALECT
+from dragoman.dialects.rxjs.codec import Rxjs
 from dragoman.dialects.v0_3_proto.codec import V0_3_PROTO_DIALECT
 from dragoman.dialects.v1_0.codec import V1_0_DIALECT
 from dragoman.dialects.xpr.codec import XPR_DIALECT
@@ -17,6 +19,7 @@ from dragoman.errors import (
     A2AError,
     InvalidParamsError,
     MethodNotAllowedError,
+    PermissionDeniedError,
     RateLimitedError,
     UnauthenticatedError,
     spelling_of,
@@ -30,9 +33,13 @@ from dragoman.server.languages import OLD_ROUTER, ROUTER, unread_voice
 from dragoman.server.media import EVENT_STREAM, JSON, check_is_json, rest_content_type
 from dragoman.server.nursery import Nursery
 from dragoman.server.rate_limit import refusal_headers
+from dragoman.server.rxjs_streams import RxjsRenderer, stream_headers
 from dragoman.server.xpr_place import XprPlace, in_its_words
 
 __all__ = ("OLD_PREFIX", "HttpCalls", "error_headers")
+
+RXJS_PATH: Final = "/api/a2a"
+"""Where the RxJS profile is spoken, if it is."""
 
 OLD_PREFIX: Final = "/v1"
 """What the routes of 0.3 begin with."""
@@ -61,7 +68,9 @@ class HttpCalls:
         stall_seconds: float,
         force_json: bool,
         xpr: XprPlace | None = None,
+        has_rxjs: bool = False,
     ) -> None:
+        self._has_rxjs = has_rxjs
         self._dispatcher = dispatcher
         self._door = door
         self._nursery = nursery
@@ -72,6 +81,7 @@ class HttpCalls:
     async def jsonrpc(self, exchange: Exchange) -> None:
         """Answer a JSON-RPC call of any version."""
         envelope: JsonRpcRequest | None = None
+        exchange.is_rxjs = self._has_rxjs and exchange.path == RXJS_PATH
         try:
             await self._enter(exchange)
             _check_is_post(exchange.method)
@@ -81,7 +91,9 @@ class HttpCalls:
             raise
         except BadEnvelopeError as bad:
             voice = self._dispatcher.voice_of(exchange, bad.method)
-            await exchange.reply(200, JSON, jsonrpc.error(bad.id, voice.encode_error(bad.error)))
+            status = 400 if isinstance(voice, Rxjs) else 200
+            body = jsonrpc.error(bad.id, voice.encode_error(bad.error))
+            await exchange.reply(status, JSON, body)
         except Exception as problem:  # noqa: BLE001 - whatever went wrong, the peer gets an answer
             await self._refuse_jsonrpc(exchange, envelope, self._dispatcher.explain(problem))
         else:
@@ -98,6 +110,7 @@ class HttpCalls:
                     render_error=lambda error: jsonrpc.error(
                         envelope.id, voice.encode_error(error)
                     ),
+                    wrap_error=lambda error: jsonrpc.error(envelope.id, error),
                 )
 
     async def rest(self, exchange: Exchange) -> None:
@@ -110,7 +123,8 @@ class HttpCalls:
         """Answer a call of a route of 0.3."""
         path = exchange.path.removeprefix(OLD_PREFIX)
         serve = self._dispatcher.serve_old_route
-        await self._route(exchange, OLD_ROUTER, path, serve, V0_3_PROTO_DIALECT, JSON)
+        voice = RXJS_REST_DIALECT if self._has_rxjs else V0_3_PROTO_DIALECT
+        await self._route(exchange, OLD_ROUTER, path, serve, voice, JSON)
 
     async def _enter(self, exchange: Exchange) -> None:
         """Find out who calls by JSON-RPC; who is refused hears it in the version it states."""
@@ -129,7 +143,7 @@ class HttpCalls:
         try:
             check_is_json(exchange.headers)
             body = await exchange.read_body(self._door)
-            return jsonrpc.read_request(body)
+            return jsonrpc.read_request(body, is_lenient=not exchange.is_rxjs)
         except (A2AError, BadEnvelopeError) as refused:
             if not self._xpr.is_home_to(exchange):
                 raise
@@ -161,6 +175,8 @@ class HttpCalls:
         status = status if status in _telling_statuses(voice) else 200
         headers = () if voice.name == XPR_DIALECT.name else error_headers(error)
         body = jsonrpc.error(request_id, voice.encode_error(error))
+        if isinstance(voice, Rxjs) and isinstance(error, PermissionDeniedError):
+            status = 200
         if status == 200 and _awaits_stream(exchange, voice, method):
             await exchange.reply(200, EVENT_STREAM, sse.frame(body), headers)
         else:
@@ -200,6 +216,7 @@ class HttpCalls:
                     prefix=b"",
                     suffix=b"",
                     render_error=lambda error: voice.encode_http_error(error)[1],
+                    wrap_error=lambda error: b'{"error":%b}' % error,
                 )
 
     async def _stream(
@@ -210,21 +227,32 @@ class HttpCalls:
         prefix: bytes,
         suffix: bytes,
         render_error: Callable[[A2AError], bytes],
+        wrap_error: Callable[[bytes], bytes],
     ) -> None:
+        """Answer with a stream.
+
+        Args:
+            render_error: writes what has ended the stream.
+            wrap_error: puts an error that is written already into the envelope of the stream.
+        """
         if answer.events is None:
             return
+        dialect, headers = answer.dialect, answer.headers
         renderer = _SseRenderer(
-            answer.dialect,
+            dialect,
             prefix,
             suffix,
             lambda problem: render_error(self._dispatcher.explain(problem)),
         )
+        if isinstance(dialect, Rxjs):
+            renderer = RxjsRenderer(renderer, dialect, wrap_error)
+            headers += stream_headers(is_http1=exchange.is_http1)
         await exchange.stream(
             answer.events,
             renderer,
             nursery=self._nursery,
             stall_seconds=self._stall_seconds,
-            extra=answer.headers,
+            extra=headers,
         )
 
 
@@ -275,6 +303,7 @@ def _awaits_stream(exchange: Exchange, voice: RpcDialect, method: str) -> bool:
     """
     return (
         voice.has_final
+        and not isinstance(voice, Rxjs)
         and voice.operation(method) in STREAMING
         and EVENT_STREAM.decode() in exchange.headers.get(b"accept", "")
     )

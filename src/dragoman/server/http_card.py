@@ -35,7 +35,7 @@ OLD_EXTENDED_CARD_PATHS: Final = frozenset(
 """Beside each URL that the agent has (0.x reference, 3.2)."""
 
 JWKS_PATH: Final = "/.well-known/jwks.json"
-"""Where the public keys are that verify the card, if it is signed."""
+"""Where the public keys are that verify the card and notifications, if they are signed."""
 
 _EXTENDED_CARD_METHOD: Final = "agent/authenticatedExtendedCard"
 
@@ -94,7 +94,7 @@ class HttpCard:
             await exchange.reply(200, JSON, file.body, validators)
 
     async def keys(self, exchange: Exchange, key_set: bytes) -> None:
-        """Serve the public keys that verify the card; as public as the card itself."""
+        """Serve the public keys of the agent; as public as the card itself."""
         if exchange.method not in _READING:
             await refuse(exchange, MethodNotAllowedError(_READING))
             return

@@ -141,7 +141,16 @@ class CycleProtocol(WatchedProtocol):
         self.logger.warning("Exceeded concurrency limit.")
         return service_unavailable
 
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Tell the request at work; uvicorn tells the last that came, which may wait behind it."""
+        super().connection_lost(exc)
+        cycle = self.at_work
+        if cycle is not None and not cycle.response_complete:
+            cycle.disconnected = True
+            cycle.message_event.set()
+
     def _start(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
+        self.at_work = cycle
         task = self.loop.create_task(cycle.run_asgi(app))
         task.add_done_callback(self.tasks.discard)
         self.tasks.add(task)

@@ -8,7 +8,7 @@ request that arrives whole starts none.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
@@ -39,7 +39,14 @@ class _RefusedError(Exception):
 
 
 class WatchedProtocol(HttpToolsProtocol):
-    """A connection that ends when its peer takes too long, or more than its share."""
+    """A connection that ends when its peer takes too long, or more than its share.
+
+    Attributes:
+        at_work: the request that is being answered, or was last; others may wait behind it. Whoever
+            inherits this sets it.
+    """
+
+    at_work: RequestResponseCycle | None = None
 
     def __init__(
         self,
@@ -51,6 +58,9 @@ class WatchedProtocol(HttpToolsProtocol):
         limits: ConnectionLimits = DEFAULT_LIMITS,
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
+        # Told to write no access log, uvicorn still does once somebody listens to its logger; and
+        # its lines have the whole query, where keys may be.
+        self.access_log = self.access_log and config.access_log
         self._limits = limits
         self._seconds: dict[_Stage, float] = {
             "idle": limits.keep_alive_seconds,
@@ -108,8 +118,15 @@ class WatchedProtocol(HttpToolsProtocol):
     def send_400_response(self, msg: str) -> None:
         """Refuse what is no request, unless that has been done."""
         self._stage = None
-        if not self.transport.is_closing():
+        if self._is_answering():
+            self.transport.close()
+        elif not self.transport.is_closing():
             super().send_400_response(msg)
+
+    def _is_answering(self) -> bool:
+        """Tell whether an answer is on its way; another one in the midst of it would be a lie."""
+        cycle = self.at_work
+        return cycle is not None and cycle.response_started and not cycle.response_complete
 
     # --- time -----------------------------------------------------------------------------------
 
@@ -158,8 +175,7 @@ class WatchedProtocol(HttpToolsProtocol):
     def _refuse(self, status: int, text: bytes) -> None:
         """Tell what is wrong, unless an answer is on its way already, and end the connection."""
         self._stage = self._watched = None
-        cycle = cast("RequestResponseCycle | None", self.cycle)
-        if cycle is None or cycle.response_complete or not cycle.response_started:
+        if not self._is_answering():
             self.transport.write(
                 b"%bcontent-type: text/plain; charset=utf-8\r\ncontent-length: %d\r\n"
                 b"connection: close\r\n\r\n%b" % (STATUS_LINE[status], len(text), text)

@@ -21,6 +21,13 @@ from dragoman.dialects import negotiation
 from dragoman.dialects.base import RestDialect, RpcDialect
 from dragoman.dialects.fields import Fields, read_json
 from dragoman.dialects.negotiation import check_version, parse_version
+from dragoman.dialects.profiles import (
+    RXJS_DIALECT,
+    RXJS_REST_DIALECT,
+    RXJS_REST_TOOLS_DIALECT,
+    RXJS_TOOLS_DIALECT,
+)
+from dragoman.dialects.rxjs.requests import RESUME
 from dragoman.dialects.v0_1.codec import V0_1, V0_1_DIALECT
 from dragoman.dialects.v0_1.methods import METHODS as METHODS_0_1
 from dragoman.dialects.v0_3.codec import (
@@ -57,6 +64,9 @@ __all__ = (
     "is_method",
     "rest_shape",
     "route_dialect",
+    "rxjs_method",
+    "rxjs_of_origin",
+    "rxjs_voice",
     "shape_of_origin",
     "task_hinted",
     "task_named",
@@ -206,6 +216,45 @@ def dialect_of_origin(origin: str, *, is_strict: bool) -> RpcDialect:
     return _DIALECTS[is_strict][origin if origin in _TOLD_BY_ORIGIN else "0.3"]
 
 
+# --- the RxJS profile ---------------------------------------------------------------------------
+
+
+def rxjs_method(name: str, version: str | None, *, is_stream: bool, is_strict: bool) -> Method:
+    """Return what a method name means at the address of the RxJS profile.
+
+    The names of 0.3 are those of the profile there; the others mean what they mean elsewhere.
+
+    Args:
+        is_stream: the client takes a stream for an answer.
+
+    Raises:
+        VersionNotSupportedError, MethodNotFoundError: as ``find_method`` does.
+    """
+    if name == RESUME:
+        sends = Operation.SEND_STREAMING_MESSAGE if is_stream else Operation.SEND_MESSAGE
+        return Method(RXJS_TOOLS_DIALECT, sends)
+    operation = METHODS_0_3.get(name)
+    if operation is None:
+        try:
+            return find_method(name, version, is_strict=is_strict)
+        except MethodNotFoundError as error:
+            error.metadata["method"] = name[:100]
+            raise
+    if operation is Operation.GET_TASK and is_stream:
+        operation = Operation.SUBSCRIBE_TO_TASK
+    return Method(RXJS_DIALECT, operation, is_shared=name in METHODS_0_1)
+
+
+def rxjs_of_origin(origin: str) -> RpcDialect:
+    """Return in which form of the profile to speak of a task: as it was begun."""
+    return RXJS_TOOLS_DIALECT if origin == RXJS_TOOLS_DIALECT.name else RXJS_DIALECT
+
+
+def rxjs_voice(name: str) -> RpcDialect | None:
+    """Return the dialect in which to refuse a request there, None if it is none of the profile."""
+    return None if name in METHODS else RXJS_DIALECT
+
+
 # --- HTTP+JSON ----------------------------------------------------------------------------------
 
 
@@ -214,14 +263,26 @@ def route_dialect(*, is_strict: bool) -> RestDialect:
     return V1_0_DIALECT if is_strict else MIXED_DIALECT
 
 
-def rest_shape(body: bytes) -> RestDialect:
-    """Return the shape in which a message is sent to a route of 0.3 (section 6.2)."""
-    return V0_3_PROTO_DIALECT if is_proto_json(body) else V0_3_REST_DIALECT
+def rest_shape(body: bytes, *, has_rxjs: bool = False) -> RestDialect:
+    """Return the shape in which a message is sent to a route of 0.3 (section 6.2).
+
+    Args:
+        has_rxjs: the RxJS profile is spoken; it has the JSON of the schema.
+    """
+    if is_proto_json(body):
+        return V0_3_PROTO_DIALECT
+    return RXJS_REST_DIALECT if has_rxjs else V0_3_REST_DIALECT
 
 
 _SHAPES: Final[Mapping[str, RestDialect]] = {
     shape.name: shape
-    for shape in (V0_3_REST_DIALECT, V0_3_REST_TYPE_DIALECT, V0_3_PROTO_RAW_DIALECT)
+    for shape in (
+        V0_3_REST_DIALECT,
+        V0_3_REST_TYPE_DIALECT,
+        V0_3_PROTO_RAW_DIALECT,
+        RXJS_REST_DIALECT,
+        RXJS_REST_TOOLS_DIALECT,
+    )
 }
 
 

@@ -13,12 +13,16 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final, Protocol
 
+from msgspec.structs import replace
+
+from dragoman import telemetry
 from dragoman.clock import Clock
 from dragoman.engine.commands import Command
 from dragoman.engine.effects import Append, Effect, Record
 from dragoman.engine.fold import TaskFold
 from dragoman.engine.machine import Standing, decide
 from dragoman.errors import ConflictError, StoreError, UnavailableError
+from dragoman.model.base import JsonObject
 from dragoman.model.documents import TaskDocument, encode_entry
 from dragoman.model.events import TaskEvent, TaskStatusUpdateEvent
 from dragoman.model.messages import Message
@@ -32,6 +36,7 @@ from dragoman.stores.base import (
     JournalEntry,
     NewTask,
     Scope,
+    Secret,
     SendRecord,
     TaskStore,
     TaskWrite,
@@ -74,6 +79,7 @@ class LiveTask:
         lost: what the running turn is told at its next call: that output of it was lost, or that it
             is put aside.
         epilogue: what to do when the task leaves memory.
+        marks: metadata that its events get beside their own; None for none.
     """
 
     # Beyond 30 attributes an object without slots needs a full dictionary of its own.
@@ -94,6 +100,7 @@ class LiveTask:
         "_journal_n",
         "_loop",
         "_paused_at",
+        "_secrets",
         "_send",
         "_settled",
         "_snapshot_seq",
@@ -114,6 +121,7 @@ class LiveTask:
         "inbox",
         "is_stopping",
         "lost",
+        "marks",
         "pause",
         "paused_ms",
         "record",
@@ -153,6 +161,7 @@ class LiveTask:
         self.failure: UnavailableError | None = None
         self.lost: UnavailableError | Suspended | None = None
         self.epilogue: list[Callable[[], None]] = []
+        self.marks: JsonObject | None = None
         self._watcher = watcher
         self._store = store
         self._clock = clock
@@ -170,6 +179,7 @@ class LiveTask:
         self._events = 0
         self._journal: list[JournalEntry] = []
         self._journal_n = journal_n
+        self._secrets: list[Secret] = []
         # Results and plans that were enqueued. With the number of the last event they tell how much
         # has been enqueued altogether (a mark), and so whether all of it is durable.
         self._extras = 0
@@ -223,6 +233,13 @@ class LiveTask:
         """Tell whether the task waits for its client, as enqueued."""
         state = self.standing.state
         return state is not None and state.is_interrupted
+
+    @property
+    def question(self) -> Message | None:
+        """What the task waits to be told, as enqueued; None if it does not wait for input."""
+        if self.standing.state is not TaskState.INPUT_REQUIRED:
+            return None
+        return self._fold.status_message
 
     @property
     def is_watched(self) -> bool:
@@ -287,6 +304,15 @@ class LiveTask:
         )
         self._wake_at_ms = wake_at_ms
         self._flush_soon()
+
+    def keep(self, secret: Secret) -> None:
+        """Keep a secret; it goes with the result that is noted in the same pass."""
+        self._secrets.append(secret)
+
+    async def secret(self, n: int) -> bytes | None:
+        """Return a secret that was kept, once it is durable; None if it is not there."""
+        await self.durable()
+        return await self._store.read_secret(self.task_id, n)
 
     def note_awake(self) -> None:
         """Note that what the task waited for has come to pass; it need not be woken any more."""
@@ -387,6 +413,7 @@ class LiveTask:
         self._entries.clear()
         self._events = 0
         self._journal.clear()
+        self._secrets.clear()
         self._document = None
         self._send = None
         self._inbox_taken = 0
@@ -396,6 +423,8 @@ class LiveTask:
         self._settled = [(0, waiter) for _, waiter in self._settled]
 
     def _append(self, event: TaskEvent, now_ms: int) -> None:
+        if self.marks is not None:
+            event = replace(event, metadata={**(event.metadata or {}), **self.marks})
         self._fold.apply(event)
         self._entries.append(encode_entry(event))
         self._events += 1
@@ -448,11 +477,14 @@ class LiveTask:
             wake_at_ms=wake_at_ms if wake_at_ms != self._stored_wake_at_ms else None,
             attempts=self.attempts if self.attempts != self._stored_attempts else None,
             send=self._send,
+            secrets=tuple(self._secrets),
+            at_ms=self._clock.now_ms(),
         )
         self._in_flight = write
         self._entries = []
         self._events = 0
         self._journal.clear()
+        self._secrets.clear()
         self._stored_wake_at_ms = wake_at_ms
         self._stored_attempts = self.attempts
         self._is_status_due = False
@@ -477,6 +509,7 @@ class LiveTask:
             expected_seq=self._stored_seq,
             entries=tuple(self._entries[:-1]),
             events=self._events - 1,
+            at_ms=self._clock.now_ms(),
         )
         self._flying_mark = self._stored_mark + write.events
         self._in_flight = write
@@ -513,6 +546,8 @@ class LiveTask:
         self._stored_mark = self._flying_mark
         if write.state is not None:
             self._stored_state = write.state
+            if telemetry.active is not None:
+                telemetry.active.task_moved(write.state.value)
         ended_at = self._stored_seq if self.is_over else 0
         paused_at = self._paused_at if self._paused_at <= self._stored_seq else 0
         self.channel.publish(self._stored_seq, events, paused_at=paused_at, ended_at=ended_at)

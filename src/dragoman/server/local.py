@@ -16,7 +16,9 @@ from msgspec.structs import replace
 
 from dragoman.engine.fold import TaskFold
 from dragoman.errors import (
+    A2AError,
     ExtendedAgentCardNotConfiguredError,
+    InvalidParamsError,
     PushNotificationNotSupportedError,
     TaskEndedError,
     TaskNotCancelableError,
@@ -50,9 +52,11 @@ from dragoman.server.pages import decode_page_token, encode_page_token
 from dragoman.server.patience import Patience
 from dragoman.server.recovery import document_of
 from dragoman.server.runner import Runner
-from dragoman.server.sending import Accepted, Sender
+from dragoman.server.sending import Accepted, Sender, Sent
+from dragoman.server.webhooks import Webhooks
 from dragoman.service.service import Call, EventStream
 from dragoman.stores.base import Position, Scope, StoredTask, TaskQuery, TaskStore
+from dragoman.stores.webhooks import NewWebhook
 
 __all__ = ("ExtendedCard", "LocalService")
 
@@ -64,7 +68,11 @@ _encode = msgspec.json.Encoder().encode
 
 
 class LocalService:
-    """The agent of this process."""
+    """The agent of this process.
+
+    Args:
+        webhooks: those of its tasks; None if it has no push notifications.
+    """
 
     def __init__(
         self,
@@ -76,6 +84,7 @@ class LocalService:
         wait_seconds: float,
         access: Access | None = None,
         extended_card: ExtendedCard | None = None,
+        webhooks: Webhooks | None = None,
     ) -> None:
         self._store = store
         self._runner = runner
@@ -84,12 +93,12 @@ class LocalService:
         self._patience = Patience(wait_seconds)
         self._access = access or Access()
         self._extended_card = extended_card
+        self._webhooks = webhooks
 
     async def send_message(self, request: SendMessageRequest, call: Call) -> TaskDocument | Message:
         """Deliver a message; wait for the task to end or pause unless told to return at once."""
         configuration = request.configuration or _NO_CONFIGURATION
-        await self._authorize_send(Operation.SEND_MESSAGE, request, call)
-        sent = await self._sender.send(request, call)
+        sent = await self._send(Operation.SEND_MESSAGE, request, call)
         if not isinstance(sent, Accepted):
             if isinstance(sent, Message):
                 return sent
@@ -108,23 +117,23 @@ class LocalService:
     async def send_streaming_message(self, request: SendMessageRequest, call: Call) -> EventStream:
         """Deliver a message and follow what comes of it."""
         history_length = (request.configuration or _NO_CONFIGURATION).history_length
-        await self._authorize_send(Operation.SEND_STREAMING_MESSAGE, request, call)
-        sent = await self._sender.send(request, call)
+        sent = await self._send(Operation.SEND_STREAMING_MESSAGE, request, call)
         if isinstance(sent, Message):
             return self._lone_frame(EventDocument(0, b'{"message":' + _encode(sent) + b"}"))
+        until_pause = not call.outlasts_pauses
         if isinstance(sent, StoredTask):
             if sent.state.is_terminal:
                 return await self._revisit(sent, call.cursor)
             live = await self._runner.adopt(sent)
             return await self._follow(
-                live, until_pause=True, cursor=call.cursor, history_length=history_length
+                live, until_pause=until_pause, cursor=call.cursor, history_length=history_length
             )
         sent.settled.cancel()
         # A cursor counts only for a message that was sent before: then this is a reconnect.
         cursor = call.cursor if sent.is_known else None
         return await self._follow(
             sent.live,
-            until_pause=True,
+            until_pause=until_pause,
             cursor=cursor,
             history_length=history_length,
             stored=sent.stored,
@@ -184,31 +193,47 @@ class LocalService:
                 # R-3.1.6-3.
                 raise TaskEndedError(task.id, task.state.value, "; use GetTask to read it")
             return await self._revisit(task, call.cursor)
-        return await self._follow(task, until_pause=call.ends_at_stops, cursor=call.cursor)
+        until_pause = call.ends_at_stops and not call.outlasts_pauses
+        return await self._follow(task, until_pause=until_pause, cursor=call.cursor)
 
     async def create_task_push_notification_config(
         self, request: TaskPushNotificationConfig, call: Call
     ) -> TaskPushNotificationConfig:
-        """Refuse: this agent has no push notifications (R-3.3.4-2)."""
-        raise PushNotificationNotSupportedError
+        """Register a webhook."""
+        webhooks = self._offered_webhooks()
+        if not request.task_id:
+            raise InvalidParamsError.of("taskId", "is required")  # Q-37
+        operation = Operation.CREATE_TASK_PUSH_NOTIFICATION_CONFIG
+        task = await self._authorized(operation, request.task_id, call)
+        return await webhooks.create(await _stored_id(task), request, call)
 
     async def get_task_push_notification_config(
         self, request: GetTaskPushNotificationConfigRequest, call: Call
     ) -> TaskPushNotificationConfig:
-        """Refuse: this agent has no push notifications (R-3.3.4-2)."""
-        raise PushNotificationNotSupportedError
+        """Return a webhook, but for its secrets."""
+        webhooks = self._offered_webhooks()
+        operation = Operation.GET_TASK_PUSH_NOTIFICATION_CONFIG
+        task = await self._authorized(operation, request.task_id, call)
+        return await webhooks.get(await _stored_id(task), request, call)
 
     async def list_task_push_notification_configs(
         self, request: ListTaskPushNotificationConfigsRequest, call: Call
     ) -> ListTaskPushNotificationConfigsResponse:
-        """Refuse: this agent has no push notifications (R-3.3.4-2)."""
-        raise PushNotificationNotSupportedError
+        """Return the webhooks of a task, but for their secrets."""
+        webhooks = self._offered_webhooks()
+        operation = Operation.LIST_TASK_PUSH_NOTIFICATION_CONFIGS
+        task = await self._authorized(operation, request.task_id, call)
+        return await webhooks.list(await _stored_id(task), request, call)
 
     async def delete_task_push_notification_config(
         self, request: DeleteTaskPushNotificationConfigRequest, call: Call
     ) -> Empty:
-        """Refuse: this agent has no push notifications (R-3.3.4-2)."""
-        raise PushNotificationNotSupportedError
+        """Remove a webhook, if there is one (R-3.1.10-5)."""
+        webhooks = self._offered_webhooks()
+        operation = Operation.DELETE_TASK_PUSH_NOTIFICATION_CONFIG
+        task = await self._authorized(operation, request.task_id, call)
+        await webhooks.delete(await _stored_id(task), request.id)
+        return Empty()
 
     async def get_extended_agent_card(
         self, request: GetExtendedAgentCardRequest, call: Call
@@ -235,6 +260,52 @@ class LocalService:
     async def has_ended(self, task_id: str, call: Call) -> bool:
         """Tell whether a task of the caller's, named by its own id, has ended."""
         return await self._sender.has_ended(_scope(call), task_id)
+
+    async def _send(self, operation: Operation, request: SendMessageRequest, call: Call) -> Sent:
+        """Deliver a message, with the webhook that comes with it, if any."""
+        await self._authorize_send(operation, request, call)
+        configuration = request.configuration
+        if configuration is None or configuration.task_push_notification_config is None:
+            return await self._sender.send(request, call)
+        # Checked before anything is decided about the message, as above.
+        config = replace(configuration.task_push_notification_config, task_id="")
+        task_id = await self._task_of_send(request, call)
+        webhooks = self._offered_webhooks()
+        if not task_id:
+            return await self._sender.send(request, call, await webhooks.checked(config, call))
+        config = await webhooks.recognised(task_id, config)
+        webhook = await webhooks.checked(config, call, task_id)
+        return await self._send_to(task_id, request, call, webhook)
+
+    async def _send_to(
+        self, task_id: str, request: SendMessageRequest, call: Call, webhook: NewWebhook
+    ) -> Sent:
+        """Deliver a message to a task that there is, and tell its webhook of what comes of it."""
+        named = replace(webhook, config=replace(webhook.config, task_id=call.alias or task_id))
+        webhooks = self._offered_webhooks()
+        registered = await webhooks.put(task_id, named)
+        try:
+            return await self._sender.send(request, call)
+        except A2AError:
+            if registered.new.created_ms == webhook.created_ms:
+                # It is new, and the client hears of an error: then it has registered nothing.
+                await webhooks.delete(task_id, registered.key.id)
+            raise
+
+    async def _task_of_send(self, request: SendMessageRequest, call: Call) -> str:
+        """Return the task that a message goes on with, "" if it begins one, or will be refused."""
+        name = call.alias or request.message.task_id
+        if not name:
+            return ""
+        try:
+            return await _stored_id(await self._find(_scope(call), name))
+        except TaskNotFoundError:
+            return ""
+
+    def _offered_webhooks(self) -> Webhooks:
+        if self._webhooks is None:
+            raise PushNotificationNotSupportedError  # R-3.3.4-2
+        return self._webhooks
 
     async def _authorize_send(
         self, operation: Operation, request: SendMessageRequest, call: Call
@@ -329,6 +400,14 @@ class LocalService:
         """Return the stream of one frame."""
         channel = Channel(self._hub, _no_log, seq=frame.seq, ended_at=frame.seq or 1)
         return Follower(channel, first=frame, cursor=frame.seq or 1)
+
+
+async def _stored_id(task: LiveTask | StoredTask) -> str:
+    """Return the id of a task that the store knows of by then."""
+    if isinstance(task, StoredTask):
+        return task.id
+    await task.durable()
+    return task.task_id
 
 
 async def _no_log(after: int, limit: int) -> tuple[EventDocument, ...]:

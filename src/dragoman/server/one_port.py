@@ -7,7 +7,7 @@ import socket
 import typing
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import uvicorn
 
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from uvicorn.server import ServerState
 
 __all__ = ("Backend", "FirstBytes", "Protocol", "Server", "speaking_both")
+
+_LAST_LOOK_SECONDS: Final = 0.01
+"""Long enough for the loop to read what has come."""
 
 
 class Backend(typing.Protocol):
@@ -86,8 +89,8 @@ class FirstBytes(asyncio.Protocol):
         # The transports of uvloop are no subclasses of asyncio's.
         self._transport = cast("asyncio.Transport", transport)
         self._connections.add(self)
-        loop = asyncio.get_running_loop()
-        self._timer = loop.call_later(self._patience_seconds, self._transport.abort)
+        self._loop = asyncio.get_running_loop()
+        self._timer = self._loop.call_later(self._patience_seconds, self._give_up)
 
     def data_received(self, data: bytes) -> None:
         """Decide as soon as that is possible."""
@@ -121,6 +124,10 @@ class FirstBytes(asyncio.Protocol):
         self._transport.set_protocol(protocol)
         protocol.connection_made(self._transport)
         protocol.data_received(first)
+
+    def _give_up(self) -> None:
+        """Cut the connection, unless its bytes wait: a busy loop looks at its timers first."""
+        self._timer = self._loop.call_later(_LAST_LOOK_SECONDS, self._transport.abort)
 
     def _leave(self) -> None:
         self._timer.cancel()

@@ -13,6 +13,7 @@ from contextlib import suppress
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from dragoman.clock import Clock
 from dragoman.engine.commands import Begin, Cancel, Deliver, GoOn, Withdraw
@@ -20,7 +21,13 @@ from dragoman.engine.effects import Enqueue
 from dragoman.engine.fold import TaskFold
 from dragoman.engine.journal import TURN
 from dragoman.engine.machine import Standing
-from dragoman.errors import ConflictError, StoreError, StoreUnavailableError, UnavailableError
+from dragoman.errors import (
+    ConflictError,
+    InvalidParamsError,
+    StoreError,
+    StoreUnavailableError,
+    UnavailableError,
+)
 from dragoman.model.messages import Message
 from dragoman.model.operations import SendMessageRequest
 from dragoman.model.tasks import TaskState
@@ -32,9 +39,10 @@ from dragoman.server.recovery import fold_of, standing_of
 from dragoman.server.slots import Seat, Slots
 from dragoman.server.turn import ASK, question_name
 from dragoman.server.turns import STORE_POLL_SECONDS, Turns
+from dragoman.server.vault import Vault
 from dragoman.service.principal import ANONYMOUS
 from dragoman.service.worker import Failed, Plan, Suspended, Worker
-from dragoman.stores.base import NewTask, Scope, SendRecord, StoredTask, TaskStore
+from dragoman.stores.base import NewTask, Scope, Secret, SendRecord, StoredTask, TaskStore
 
 __all__ = ("Delivery", "Limits", "Runner")
 
@@ -75,7 +83,15 @@ class Runner:
     """Begins, continues and ends tasks, and keeps those that are live."""
 
     def __init__(
-        self, *, worker: Worker, store: TaskStore, clock: Clock, hub: Hub, limits: Limits
+        self,
+        *,
+        worker: Worker,
+        store: TaskStore,
+        clock: Clock,
+        hub: Hub,
+        limits: Limits,
+        marks_traces: bool = False,
+        vault: Vault | None = None,
     ) -> None:
         self._worker = worker
         self._store = store
@@ -83,7 +99,15 @@ class Runner:
         self._hub = hub
         self._limits = limits
         self._slots = Slots(limits.running_turns, limits.waiting_turns, limits.turns_per_owner)
-        self._turns = Turns(worker, store, self._slots, clock, turn_seconds=limits.turn_seconds)
+        self._turns = Turns(
+            worker,
+            store,
+            self._slots,
+            clock,
+            turn_seconds=limits.turn_seconds,
+            marks_traces=marks_traces,
+            vault=vault,
+        )
         self._nursery = Nursery()
         self._live: dict[str, LiveTask] = {}
         self._adoptions: dict[str, asyncio.Task[LiveTask]] = {}
@@ -152,8 +176,18 @@ class Runner:
         live.execute(Begin(errand.message))
         return live
 
-    def deliver(self, live: LiveTask, errand: Errand, send: SendRecord | None) -> Delivery:
-        """Hand a further message to a task. It is acknowledged once ``stored`` has been awaited."""
+    def deliver(
+        self,
+        live: LiveTask,
+        errand: Errand,
+        send: SendRecord | None,
+        sealed: bytes | None = None,
+    ) -> Delivery:
+        """Hand a further message to a task. It is acknowledged once ``stored`` has been awaited.
+
+        Args:
+            sealed: what the message says if that is a secret; the errand has a placeholder then.
+        """
         self.check()
         is_auth = live.standing.state is TaskState.AUTH_REQUIRED
         question = question_name(is_auth=is_auth)
@@ -161,6 +195,8 @@ class Runner:
             # The author's code has just stopped waiting: this is no answer any more.
             live.note(ASK, question, encode(Answer()))
             live.execute(GoOn())
+        if sealed is not None and not live.is_questioned:
+            raise InvalidParamsError.of("message", "comes too late: nobody waits for it any more")
         effects = live.execute(Deliver(errand.message))
         if isinstance(effects[0], Enqueue):
             item = QueuedErrand(errand)
@@ -171,6 +207,9 @@ class Runner:
             # In a task of ours: whatever becomes of the request, the message is stored or not.
             storing = self._nursery.spawn(self._store_item(live, item, send), name=live.task_id)
             return Delivery(settled, _stored(storing, item))
+        if sealed is not None:
+            errand = replace(errand, secret=live.next_result)
+            live.keep(Secret(errand.secret, sealed))
         live.note(ASK, question, encode(Answer(errand=errand)))
         if send is not None:
             live.answers_send(send)

@@ -4,24 +4,33 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import weakref
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Final
 
+from dragoman import telemetry
 from dragoman.clock import Clock, SystemClock
+from dragoman.dialects.profiles import RXJS
 from dragoman.errors import StoreError
+from dragoman.push.tally import Tally
 from dragoman.server.access import Access
 from dragoman.server.config import Settings
 from dragoman.server.hub import Hub
 from dragoman.server.local import ExtendedCard, LocalService
 from dragoman.server.nursery import Nursery
+from dragoman.server.push_setup import PushKeys
+from dragoman.server.pushing import Pushing
 from dragoman.server.resumption import Resumption, ResumptionLimits
 from dragoman.server.retention import Ages, Retention
 from dragoman.server.runner import Limits, Runner
 from dragoman.server.sending import Sender
 from dragoman.server.sends import Sends
+from dragoman.server.vault import Vault
 from dragoman.service.worker import Worker
 from dragoman.stores.base import TaskStore
-from dragoman.stores.urls import open_store
+from dragoman.stores.urls import key_file, open_store
+from dragoman.stores.webhooks import PendingOverview
 
 __all__ = ("Runtime",)
 
@@ -34,7 +43,11 @@ _ROUND_SECONDS: Final = 1.0
 
 
 class Runtime:
-    """What an application needs while it serves. Start it once, stop it once."""
+    """What an application needs while it serves. Start it once, stop it once.
+
+    Attributes:
+        tally: what has come of notifications so far.
+    """
 
     def __init__(
         self,
@@ -46,6 +59,7 @@ class Runtime:
         access: Access | None = None,
         extended_card: ExtendedCard | None = None,
         on_stop: Callable[[], Awaitable[None]] | None = None,
+        push_keys: PushKeys | None = None,
     ) -> None:
         self.clock: Final = clock or SystemClock()
         self.hub: Final = Hub()
@@ -56,6 +70,9 @@ class Runtime:
         self._access = access
         self._extended_card = extended_card
         self._on_stop = on_stop
+        self._push_keys = push_keys or PushKeys(settings, self.clock)
+        self._pushing: Pushing | None = None
+        self.tally: Final = Tally()
         self._parts: tuple[TaskStore, Runner, LocalService] | None = None
         self._starting: asyncio.Lock | None = None
 
@@ -71,6 +88,15 @@ class Runtime:
     def live_tasks(self) -> int:
         """How many tasks are in memory."""
         return 0 if self._parts is None else len(self._parts[1].tasks())
+
+    @property
+    def open_streams(self) -> int:
+        """How many streams are open."""
+        return len(self.hub)
+
+    async def push_overview(self) -> PendingOverview | None:
+        """Count webhooks and what they wait for, None before the start."""
+        return None if self._parts is None else await self._parts[0].webhooks.overview()
 
     @property
     def started(self) -> LocalService | None:
@@ -90,9 +116,11 @@ class Runtime:
         async with self._starting:
             if self._parts is not None:
                 return
+            self._measure()
             settings = self._settings
             store = self._given_store or open_store(settings.store)
             await store.open()
+            vault = Vault(_key_file(settings))
             runner = Runner(
                 worker=self._worker,
                 store=store,
@@ -105,11 +133,22 @@ class Runtime:
                     cancel_grace_seconds=settings.cancel_grace_seconds,
                     turn_seconds=settings.turn_timeout_seconds,
                 ),
+                marks_traces=settings.trace_metadata or RXJS in settings.profiles,
+                vault=vault,
             )
             sends = Sends(store, self.clock, settings.idempotency_seconds)
             sender = Sender(
-                worker=self._worker, store=store, runner=runner, sends=sends, clock=self.clock
+                worker=self._worker,
+                store=store,
+                runner=runner,
+                sends=sends,
+                clock=self.clock,
+                vault=vault,
             )
+            if settings.push:
+                self._pushing = Pushing(
+                    settings, store=store, clock=self.clock, keys=self._push_keys, tally=self.tally
+                )
             service = LocalService(
                 store=store,
                 runner=runner,
@@ -118,6 +157,7 @@ class Runtime:
                 wait_seconds=settings.max_wait_seconds,
                 access=self._access,
                 extended_card=self._extended_card,
+                webhooks=self._pushing and self._pushing.webhooks,
             )
             resumption = Resumption(
                 worker=self._worker,
@@ -143,6 +183,8 @@ class Runtime:
             self.nursery.spawn(self._beat(), name="heartbeats")
             self.nursery.spawn(self._keep_house(sends, retention), name="housekeeping")
             self.nursery.spawn(self._make_rounds(resumption), name="rounds")
+            if self._pushing is not None:
+                self.nursery.spawn(self._pushing.run(), name="notifications")
             self._parts = (store, runner, service)
 
     async def stop(self) -> None:
@@ -151,7 +193,11 @@ class Runtime:
             return
         store, runner, _ = self._parts
         await self.drain()
+        if self._pushing is not None:
+            await self._pushing.stop()
         await self.nursery.close()
+        if self._pushing is not None:
+            await self._pushing.aclose()
         await self._worker.shutdown()
         if self._on_stop is not None:
             await self._on_stop()
@@ -165,6 +211,19 @@ class Runtime:
             return
         await self._parts[1].drain(self._settings.shutdown_grace_seconds)
         self.hub.close()
+
+    def _measure(self) -> None:
+        """Let those who measure read the gauges of this runtime, as long as it lives."""
+        tracing = telemetry.look()
+        if tracing is None:
+            return
+        this = weakref.ref(self)
+
+        def read(value: Callable[[Runtime], int]) -> Callable[[], int | None]:
+            return lambda: None if (runtime := this()) is None else value(runtime)
+
+        tracing.observe("a2a.streams", "Open streams.", read(lambda one: len(one.hub)))
+        tracing.observe("a2a.tasks.live", "Tasks in memory.", read(lambda one: one.live_tasks))
 
     async def _beat(self) -> None:
         """One timer for all streams: each idle one sends a comment."""
@@ -191,3 +250,9 @@ class Runtime:
                 await retention.enforce()
             except Exception:
                 _logger.exception("housekeeping failed")
+
+
+def _key_file(settings: Settings) -> Path | None:
+    if settings.secrets_key is not None:
+        return Path(settings.secrets_key)
+    return key_file(settings.store)

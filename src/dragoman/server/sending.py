@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from dragoman import telemetry
 from dragoman.clock import Clock
 from dragoman.engine.machine import NO_MORE_MESSAGES
 from dragoman.errors import (
@@ -23,10 +24,13 @@ from dragoman.model.operations import SendMessageRequest
 from dragoman.server.errands import Errand
 from dragoman.server.live import LiveTask
 from dragoman.server.runner import Runner
-from dragoman.server.sends import KnownSend, Sends
+from dragoman.server.sends import KnownSend, Sends, digest_of
+from dragoman.server.vault import Vault, concealed
+from dragoman.server.webhooks import placed
 from dragoman.service.service import Call
 from dragoman.service.worker import Plan, Worker
 from dragoman.stores.base import NewTask, Scope, SendRecord, StoredTask, TaskStore
+from dragoman.stores.webhooks import NewWebhook
 
 __all__ = ("Accepted", "Sender", "Sent")
 
@@ -53,16 +57,31 @@ class Sender:
     """Takes messages in: new ones, further ones, and those it has seen before."""
 
     def __init__(
-        self, *, worker: Worker, store: TaskStore, runner: Runner, sends: Sends, clock: Clock
+        self,
+        *,
+        worker: Worker,
+        store: TaskStore,
+        runner: Runner,
+        sends: Sends,
+        clock: Clock,
+        vault: Vault | None = None,
     ) -> None:
+        self._vault = vault or Vault()
         self._worker = worker
         self._store = store
         self._runner = runner
         self._sends = sends
         self._clock = clock
 
-    async def send(self, request: SendMessageRequest, call: Call) -> Sent:
-        """Deliver a message once, however often it is sent."""
+    async def send(
+        self, request: SendMessageRequest, call: Call, webhook: NewWebhook | None = None
+    ) -> Sent:
+        """Deliver a message once, however often it is sent.
+
+        Args:
+            webhook: registered with the task if one is begun. An answer without a task has nothing
+                to tell later on, and needs none.
+        """
         scope = Scope(call.tenant, call.owner)
         record: SendRecord | None = None
         if request.message.message_id:
@@ -81,7 +100,7 @@ class Sender:
         context_id = request.message.context_id or self._clock.new_id()
         if plan.is_direct and not call.always_task:
             return await self._answer(plan, request, context_id, scope.owner, record)
-        return self._begin(scope, plan, request, call, context_id, record)
+        return self._begin(scope, plan, request, call, context_id, record, webhook)
 
     async def skill_for(self, request: SendMessageRequest, call: Call) -> str:
         """Return the skill that a message is for; nothing is delivered.
@@ -109,6 +128,7 @@ class Sender:
         call: Call,
         context_id: str,
         record: SendRecord | None,
+        webhook: NewWebhook | None,
     ) -> Accepted:
         task_id = self._clock.new_id()
         send = None if record is None else replace(record, task_id=task_id)
@@ -119,6 +139,13 @@ class Sender:
             origin_dialect=call.dialect,
             created_ms=self._clock.now_ms(),
             alias=call.alias,
+            webhook=webhook
+            and placed(
+                webhook,
+                task_id,
+                shown_id=call.alias or task_id,
+                fresh_id=self._clock.new_id(),
+            ),
         )
         live = self._runner.begin(task_id, new, _errand(request, call, task_id, context_id), send)
         if send is not None:
@@ -173,9 +200,14 @@ class Sender:
         context_id = live.record.context_id
         _check_context(message, context_id)
         self._worker.check_scopes(live.record.skill_id, call.scopes)
+        sealed: bytes | None = None
+        if self._worker.examine_answer(live.question, message):
+            sealed = self._vault.seal(message.task_id, message)
+            request = concealed(request)
+            record = record and replace(record, digest=digest_of(request))
         send = None if record is None else replace(record, task_id=message.task_id)
         errand = _errand(request, call, message.task_id, context_id)
-        delivery = self._runner.deliver(live, errand, send)
+        delivery = self._runner.deliver(live, errand, send, sealed)
         if send is None:
             return Accepted(live, delivery.settled, delivery.stored)
         end = self._sends.begin_task(send, message.task_id)
@@ -275,6 +307,7 @@ def _errand(request: SendMessageRequest, call: Call, task_id: str, context_id: s
         extensions=call.extensions,
         principal=call.principal,
         accepted_output_modes=() if configuration is None else configuration.accepted_output_modes,
+        trace="" if telemetry.active is None else telemetry.active.traceparent(),
     )
 
 

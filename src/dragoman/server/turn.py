@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
 from typing import Final
 
 from dragoman.clock import Clock
 from dragoman.engine.commands import AddArtifact, Ask, Command, GoOn, Say, TakeUp
-from dragoman.engine.journal import Replay
-from dragoman.errors import NoAnswerError, UnavailableError
+from dragoman.engine.journal import Replay, kind_in
+from dragoman.errors import NoAnswerError, StoreError, UnavailableError
 from dragoman.model.base import JsonObject
 from dragoman.model.messages import Message
 from dragoman.model.tasks import Artifact
 from dragoman.server.errands import Answer, Errand, decode_answer, encode
 from dragoman.server.live import LiveTask
 from dragoman.server.slots import Seat
+from dragoman.server.vault import Vault
+from dragoman.service.branches import branch
 from dragoman.service.principal import Principal
-from dragoman.service.worker import Suspended
+from dragoman.service.worker import Recorded, Suspended
 
 __all__ = ("ASK", "LiveTurn", "question_name")
 
@@ -40,12 +44,13 @@ class LiveTurn:
 
     Args:
         replay: what an earlier run of the same turn has done.
+        vault: opens answers that are secrets.
 
     Attributes:
         limit: ends the turn when it has worked for too long; it stands still while the turn waits.
     """
 
-    __slots__ = ("_clock", "_errand", "_live", "_replay", "_seat", "limit")
+    __slots__ = ("_clock", "_counts", "_errand", "_live", "_replay", "_seat", "_vault", "limit")
 
     def __init__(
         self,
@@ -54,12 +59,16 @@ class LiveTurn:
         seat: Seat,
         clock: Clock,
         replay: Replay | None = None,
+        vault: Vault | None = None,
     ) -> None:
         self._live = live
         self._errand = errand
         self._seat = seat
         self._clock = clock
         self._replay = replay
+        self._vault = vault
+        # How many results the branches have each, but for the one that the turn begins with.
+        self._counts: Counter[str] = Counter()
         self.limit: asyncio.Timeout | None = None
 
     @property
@@ -91,6 +100,11 @@ class LiveTurn:
     def principal(self) -> Principal:
         """Who sent the message this turn answers."""
         return self._errand.principal
+
+    @property
+    def trace(self) -> str:
+        """The span that the message came with, "" if nothing is traced."""
+        return self._errand.trace
 
     @property
     def skill_id(self) -> str:
@@ -157,7 +171,7 @@ class LiveTurn:
             deadline_ms = self._recorded_time(_TIMER, timeout_seconds)
         recorded = self.recall(ASK, name)
         if recorded is not None:
-            return await self._take(decode_answer(recorded))
+            return await self._take(decode_answer(recorded), timeout_seconds)
         if not self._seat.is_taken:
             await self._sit_down()
         live = self._live
@@ -175,7 +189,7 @@ class LiveTurn:
                 live.note(ASK, name, encode(Answer()))
                 live.execute(GoOn())
             raise
-        return await self._take(Answer(errand=errand, is_late=errand is None))
+        return await self._take(Answer(errand=errand, is_late=errand is None), timeout_seconds)
 
     async def sleep(self, seconds: float) -> None:
         """Wait, without the slot; the time to wake is journaled."""
@@ -211,15 +225,35 @@ class LiveTurn:
         self._raise_trouble()
         await self._live.durable()
 
+    @property
+    def recorded(self) -> tuple[Recorded, ...]:
+        """What earlier runs of this turn have recorded, oldest first."""
+        entries = () if self._replay is None else self._replay.entries
+        return tuple(
+            Recorded(
+                entry.branch, entry.kind.removesuffix(f"@{entry.branch}"), entry.name, entry.result
+            )
+            for entry in entries
+        )
+
     def recall(self, kind: str, name: str) -> bytes | None:
         """Return the result that is recorded for this call; None if it is to be made now."""
         self._raise_trouble()
-        return None if self._replay is None else self._replay.recall(kind, name)
+        if self._replay is None:
+            return None
+        strand = branch.get()
+        result = self._replay.recall(kind, name, strand)
+        if strand and result is not None:
+            self._counts[strand] += 1
+        return result
 
     def note(self, kind: str, name: str, result: bytes) -> None:
         """Record a result; it goes with the next write."""
         self._raise_trouble()
-        self._live.note(kind, name, result)
+        strand = branch.get()
+        if strand:
+            self._counts[strand] += 1
+        self._live.note(kind_in(kind, strand), name, result)
 
     async def record(self, kind: str, name: str, result: bytes) -> None:
         """Record a result, durably."""
@@ -227,8 +261,29 @@ class LiveTurn:
         await self._live.durable()
 
     def call_key(self) -> str:
-        """Return what names the next recorded call: the task and the number in its journal."""
+        """Return what names the next recorded call: the task and the place in its journal."""
+        strand = branch.get()
+        if strand:
+            return f"{self.task_id}/{strand}/{self._counts[strand] + 1}"
         return f"{self.task_id}/{self._live.next_result}"
+
+    @property
+    def is_given_up(self) -> bool:
+        """Tell whether what the turn does is of no use any more, to this run or to another."""
+        return self._live.standing.has_ended or not (self.is_put_aside or self._live.is_stopping)
+
+    @asynccontextmanager
+    async def away(self) -> AsyncGenerator[None]:
+        """Wait for something outside, without the slot, and with the time limit standing still."""
+        self._raise_trouble()
+        left = self._stop_limit()
+        self._seat.leave()
+        try:
+            yield
+        finally:
+            self._resume_limit(left)
+        await self._seat.taken()
+        self._raise_trouble()
 
     def now_ms(self) -> int:
         """Return milliseconds since the Unix epoch."""
@@ -277,8 +332,7 @@ class LiveTurn:
         finally:
             live.pause = None
             live.paused_ms = 0
-            if self.limit is not None and left is not None:
-                self.limit.reschedule(asyncio.get_running_loop().time() + left)
+            self._resume_limit(left)
             if timer is not None:
                 timer.remove_done_callback(end)
                 timer.cancel()
@@ -291,10 +345,15 @@ class LiveTurn:
         self.limit.reschedule(None)
         return when - asyncio.get_running_loop().time()
 
-    async def _take(self, answer: Answer) -> Message:
+    def _resume_limit(self, left: float | None) -> None:
+        if self.limit is not None and left is not None:
+            self.limit.reschedule(asyncio.get_running_loop().time() + left)
+
+    async def _take(self, answer: Answer, timeout_seconds: float | None) -> Message:
         """Go on with what became of a question."""
         if answer.is_late:
-            raise NoAnswerError("No answer came in the time that was given for it")
+            text = "No answer came in the time that was given for it"
+            raise NoAnswerError(text, timeout_seconds=timeout_seconds)
         if answer.errand is None:
             # The author's code had stopped waiting, and will do so again.
             self._seat.leave()
@@ -303,7 +362,14 @@ class LiveTurn:
         if not self._seat.is_taken:
             await self._seat.taken()
         self._errand = answer.errand
-        return answer.errand.message
+        return await self._revealed(answer.errand) if answer.errand.secret else self._errand.message
+
+    async def _revealed(self, errand: Errand) -> Message:
+        """Return an answer with what is kept of it in secret. Only its asker gets to see that."""
+        sealed = await self._live.secret(errand.secret)
+        if sealed is None or self._vault is None:
+            raise StoreError(f"a secret answer of task {self.task_id} is gone")
+        return self._vault.open(self.task_id, sealed, errand.message)
 
     async def _publish(self, command: Command) -> None:
         if not self._seat.is_taken:

@@ -10,6 +10,7 @@ import asyncio
 import logging
 from typing import Final
 
+from dragoman import telemetry
 from dragoman.clock import Clock
 from dragoman.engine.commands import Finish, Start, TakeUp
 from dragoman.engine.effects import Effect, NextTurn
@@ -20,8 +21,11 @@ from dragoman.errors import (
     NoAnswerError,
     StoreError,
     StoreUnavailableError,
+    ToolError,
     UnavailableError,
 )
+from dragoman.model.base import JsonObject
+from dragoman.model.client_tools import CLIENT_TOOLS, FAILURE, INPUT_TIMEOUT, TOOL_FAILED
 from dragoman.model.messages import Message, Role
 from dragoman.model.operations import SendMessageRequest
 from dragoman.model.parts import Part
@@ -30,6 +34,7 @@ from dragoman.server.errands import Errand, decode_errand, encode
 from dragoman.server.live import LiveTask
 from dragoman.server.slots import Seat, Slots
 from dragoman.server.turn import LiveTurn
+from dragoman.server.vault import Vault
 from dragoman.service.worker import (
     Completed,
     Failed,
@@ -39,6 +44,7 @@ from dragoman.service.worker import (
     Worker,
 )
 from dragoman.stores.base import TaskStore
+from dragoman.telemetry import Telemetry
 
 __all__ = ("STORE_POLL_SECONDS", "Turns")
 
@@ -69,8 +75,18 @@ class Turns:
         clock: Clock,
         *,
         turn_seconds: float = 0.0,
+        marks_traces: bool = False,
+        vault: Vault | None = None,
     ) -> None:
-        """Keep what is needed; ``turn_seconds`` is how long a turn may work, 0 for ever."""
+        """Keep what is needed.
+
+        Args:
+            turn_seconds: how long a turn may work, 0 for ever.
+            marks_traces: events of a turn that is traced tell of it.
+            vault: opens answers that are secrets.
+        """
+        self._vault = vault or Vault()
+        self._marks_traces = marks_traces
         self._worker = worker
         self._store = store
         self._slots = slots
@@ -92,10 +108,14 @@ class Turns:
             if live.failure is not None:
                 await self._usable(live)
             if live.standing.state is TaskState.SUBMITTED:
+                if self._marks_traces and errand.trace:
+                    # The turn has no span yet: what it begins with is of the message's own.
+                    _, trace_id, span_id, _ = errand.trace.split("-")
+                    live.marks = {"traceId": trace_id, "spanId": span_id}
                 live.execute(Start())
             following: Errand | None = errand
             while following is not None:
-                turn = LiveTurn(live, following, seat, self._clock, replay)
+                turn = LiveTurn(live, following, seat, self._clock, replay, self._vault)
                 outcome = await self._work(live, turn)
                 if outcome is None:
                     return
@@ -114,11 +134,7 @@ class Turns:
         if live.standing.has_ended:
             seat.leave()
             return
-        if replay.begun_by is None:
-            errand = Errand(message=live.history()[0])
-        else:
-            errand = decode_errand(replay.begun_by)
-        await self.run(live, errand, seat, replay)
+        await self.run(live, _errand_of(live, replay), seat, replay)
 
     async def answer(
         self,
@@ -147,9 +163,12 @@ class Turns:
 
     async def clean_up(self, live: LiveTask) -> None:
         """Call the worker's hook for a task that was canceled."""
-        errand = Errand(message=live.history()[0])
+        # What the task was about when it was canceled, and for whom, is in its journal.
+        replay = await self._replay_of(live)
+        errand = _errand_of(live, replay)
+        turn = LiveTurn(live, errand, Seat(self._slots), self._clock, replay)
         try:
-            await self._worker.canceled(LiveTurn(live, errand, Seat(self._slots), self._clock))
+            await self._worker.canceled(turn)
         except Exception:
             _logger.exception("task %s: the cleanup hook failed", live.task_id)
 
@@ -164,7 +183,9 @@ class Turns:
             live.lost = None
         return live.execute(Finish(_STATE_OF[type(outcome)], outcome.message))
 
-    def status_message(self, live: LiveTask, text: str) -> Message:
+    def status_message(
+        self, live: LiveTask, text: str, metadata: JsonObject | None = None
+    ) -> Message:
         """Return what the server itself has to say about a task."""
         return Message(
             message_id=self._clock.new_id(),
@@ -172,13 +193,16 @@ class Turns:
             task_id=live.task_id,
             role=Role.AGENT,
             parts=(Part(text=text),),
+            metadata=metadata,
         )
 
     async def _work(self, live: LiveTask, turn: LiveTurn) -> Outcome | None:
         """Run the worker and return how it ended; None if the turn was put aside."""
         try:
             seconds = self._worker.time_limit(live.record.skill_id) or self._turn_seconds
-            if seconds:
+            if telemetry.active is not None:
+                outcome = await self._run_traced(telemetry.active, seconds, live, turn)
+            elif seconds:
                 outcome = await self._run_within(seconds, live, turn)
             else:
                 outcome = await self._worker.run(turn)
@@ -196,12 +220,33 @@ class Turns:
         if isinstance(error, A2AError):
             _logger.warning("task %s failed: %s", live.task_id, error.message)
             return self.status_message(live, error.message)
-        if isinstance(error, NoAnswerError):
-            return self.status_message(live, str(error))
+        if isinstance(error, NoAnswerError | ToolError):
+            return self.status_message(live, str(error), _failure(error))
         error_id = self._clock.new_id()
         _logger.error("task %s failed (error id %s)", live.task_id, error_id, exc_info=error)
         # Q-31: the peer gets an id to quote, never the text of the exception.
         return self.status_message(live, f"The agent failed. Error id: {error_id}")
+
+    async def _run_traced(
+        self, tracing: Telemetry, seconds: float, live: LiveTask, turn: LiveTurn
+    ) -> Outcome:
+        """Run the worker as a span of the trace that its message came with."""
+        attributes = {
+            "gen_ai.operation.name": "invoke_agent",
+            "gen_ai.conversation.id": live.record.context_id,
+            "a2a.task.id": live.task_id,
+            "a2a.skill.id": live.record.skill_id,
+        }
+        name = f"invoke_agent {live.record.skill_id}"
+        with tracing.span(name, attributes, parent=turn.trace) as span:
+            if self._marks_traces:
+                trace_id, span_id = tracing.ids()
+                live.marks = {"traceId": trace_id, "spanId": span_id}
+            outcome = await (
+                self._run_within(seconds, live, turn) if seconds else self._worker.run(turn)
+            )
+            span.set_attribute("a2a.task.state", _STATE_OF[type(outcome)].value)
+            return outcome
 
     async def _run_within(self, seconds: float, live: LiveTask, turn: LiveTurn) -> Outcome:
         """Run the worker for no longer than this; waiting does not count."""
@@ -251,3 +296,19 @@ class Turns:
         """Wait until the task takes commands; if it never will again, this turn is canceled."""
         while live.failure is not None:
             await self._clock.sleep(STORE_POLL_SECONDS)
+
+
+def _errand_of(live: LiveTask, replay: Replay) -> Errand:
+    """Return what a turn was begun by; a message that came alone is kept in the history only."""
+    if replay.begun_by is None:
+        return Errand(message=live.history()[0])
+    return decode_errand(replay.begun_by)
+
+
+def _failure(error: NoAnswerError | ToolError) -> JsonObject:
+    """Return what tells a program why a task has failed, as metadata of the last message."""
+    if isinstance(error, ToolError):
+        told: JsonObject = {"reason": TOOL_FAILED, "tool": error.tool}
+    else:
+        told = {"reason": INPUT_TIMEOUT, "timeoutSeconds": error.timeout_seconds}
+    return {CLIENT_TOOLS: {FAILURE: told}}

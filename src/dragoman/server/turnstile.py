@@ -14,6 +14,7 @@ from dragoman.errors import RateLimitedError
 from dragoman.model.operations import Operation
 from dragoman.server.callers import caller_address
 from dragoman.server.door import Visitor
+from dragoman.server.expiry import ExpiringStream
 from dragoman.server.holdings import HeldStream, Holdings
 from dragoman.server.rate_limit import RateLimits, RateSettings, allowance_headers
 from dragoman.service.principal import ANONYMOUS
@@ -41,6 +42,7 @@ class Turnstile:
         Raises:
             UsageError: one of them is none.
         """
+        self._clock = clock
         self._rates = RateLimits(rates, clock)
         self._streams = Holdings(max_streams, "streams")
         self._trusted_proxies = frozenset(trusted_proxies)
@@ -80,16 +82,20 @@ class Turnstile:
     ) -> EventStream:
         """Open a stream that counts among those of the caller until it is closed.
 
+        It ends when what the caller has shown does, if that is known.
+
         Raises:
             RateLimitedError: the caller has all the streams open that one may.
         """
         caller = self._caller(visitor)
         self._streams.take(caller)
         try:
-            return HeldStream(await opening(), self._streams, caller)
+            held = HeldStream(await opening(), self._streams, caller)
         except BaseException:
             self._streams.give_back(caller)
             raise
+        expires_ms = visitor.principal.expires_ms
+        return ExpiringStream(held, expires_ms, self._clock) if expires_ms else held
 
     def _caller(self, visitor: Visitor) -> Hashable:
         owner = visitor.principal.owner

@@ -37,7 +37,8 @@ class Call(Struct, frozen=True, kw_only=True, gc=False):
     """Who calls and how: what an operation needs beside its request.
 
     Attributes:
-        tenant, principal: whose records the call may touch, and who makes it.
+        tenant, principal: where the call is made, and who makes it.
+        on_behalf_of: whose records the call touches, if they are not the caller's own.
         dialect: the name of the wire form the caller speaks.
         extensions: the extensions active for this call.
         cursor: the last event the caller has seen (``Last-Event-ID``), if it said so.
@@ -47,25 +48,28 @@ class Call(Struct, frozen=True, kw_only=True, gc=False):
             the name over (XPR); otherwise it is refused.
         ends_at_stops: a stream ends wherever the task stops, and following a task that has ended
             shows it (0.x).
+        outlasts_pauses: a stream goes on when the task waits for its client, until the task ends.
         always_task: the answer to a send is a task in any case (0.1).
         base_url: the address under which the caller knows the agent, "" if that is not known.
     """
 
     tenant: str = ""
     principal: Principal = NOBODY
+    on_behalf_of: str = ""
     dialect: str = "1.0"
     extensions: tuple[str, ...] = ()
     cursor: int | None = None
     alias: str = ""
     begins_anew: bool = False
     ends_at_stops: bool = False
+    outlasts_pauses: bool = False
     always_task: bool = False
     base_url: str = ""
 
     @property
     def owner(self) -> str:
-        """Whose records the caller's are."""
-        return self.principal.owner
+        """Whose records the call touches."""
+        return self.on_behalf_of or self.principal.owner
 
     @property
     def scopes(self) -> frozenset[str]:

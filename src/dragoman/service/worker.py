@@ -6,6 +6,7 @@ it was given. It knows nothing of stores, streams or bindings.
 
 from __future__ import annotations
 
+from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
 from msgspec import Struct
@@ -17,7 +18,17 @@ from dragoman.model.operations import SendMessageRequest
 from dragoman.model.tasks import Artifact
 from dragoman.service.principal import Principal
 
-__all__ = ("Completed", "Failed", "Outcome", "Plan", "Refused", "Suspended", "Turn", "Worker")
+__all__ = (
+    "Completed",
+    "Failed",
+    "Outcome",
+    "Plan",
+    "Recorded",
+    "Refused",
+    "Suspended",
+    "Turn",
+    "Worker",
+)
 
 
 class Plan(Struct, frozen=True, kw_only=True, gc=False):
@@ -51,6 +62,15 @@ class Refused(Struct, frozen=True, gc=False):
 Outcome = Completed | Failed | Refused
 
 
+class Recorded(Struct, frozen=True, gc=False):
+    """A result that was recorded, with the kind and the name of the call and its branch."""
+
+    branch: str
+    kind: str
+    name: str
+    result: bytes
+
+
 class Suspended(BaseException):
     """The turn is put aside; it will be run again from the top, with its recorded results.
 
@@ -67,7 +87,9 @@ class Turn(Protocol):
     ``asyncio.CancelledError``, and once it is put aside ``Suspended``.
 
     A durable call asks ``recall`` for its result before it does anything, and leaves the result by
-    ``record`` or ``note``. ``ask``, ``sleep`` and ``take_message`` do that themselves.
+    ``record`` or ``note``. ``ask``, ``sleep`` and ``take_message`` do that themselves. The order of
+    these calls is what tells them apart, within each branch (``dragoman.service.branches``);
+    ``ask``, ``sleep`` and ``take_message`` are for the one that a turn begins with.
     """
 
     @property
@@ -156,6 +178,20 @@ class Turn(Protocol):
         """Take up the oldest of the further messages that wait for this task; None if none does."""
         ...
 
+    def away(self) -> AbstractAsyncContextManager[None]:
+        """Wait for something outside; other turns may have the slot meanwhile."""
+        ...
+
+    @property
+    def is_given_up(self) -> bool:
+        """Tell whether the work is of no use any more; not so if it will be gone on with later."""
+        ...
+
+    @property
+    def recorded(self) -> tuple[Recorded, ...]:
+        """What earlier runs of this turn have recorded, oldest first."""
+        ...
+
     async def flush(self) -> None:
         """Wait until everything published and recorded so far is durable."""
         ...
@@ -203,6 +239,19 @@ class Worker(Protocol):
 
     def check_scopes(self, skill_id: str, scopes: frozenset[str]) -> None:
         """Raise PermissionDeniedError for a message to a skill that needs other scopes."""
+        ...
+
+    def examine_answer(self, asked: Message | None, answer: Message) -> bool:
+        """Look at a further message for a task; tell whether its content is a secret.
+
+        Then it is neither stored nor shown as it is.
+
+        Args:
+            asked: what the task waits to be told; None if it does not wait for input.
+
+        Raises:
+            InvalidParamsError: it does not fit what the task waits for.
+        """
         ...
 
     async def answer(self, plan: Plan, request: SendMessageRequest, context_id: str) -> Message:

@@ -27,6 +27,8 @@ from dragoman.engine.journal import JournalEntry
 from dragoman.errors import StoreError
 from dragoman.model.documents import EventDocument, TaskDocument
 from dragoman.model.tasks import TaskState
+from dragoman.stores.scope import Scope
+from dragoman.stores.webhooks import NewWebhook, WebhookStore
 
 __all__ = (
     "WHOLE_INBOX",
@@ -36,6 +38,7 @@ __all__ = (
     "NewTask",
     "Position",
     "Scope",
+    "Secret",
     "SendKey",
     "SendRecord",
     "StoredPage",
@@ -48,13 +51,6 @@ __all__ = (
 
 WHOLE_INBOX: Final = 2**63 - 1
 """As ``TaskWrite.inbox_taken``: whatever is there."""
-
-
-class Scope(Struct, frozen=True, gc=False):
-    """Whose records: every record belongs to exactly one tenant and owner."""
-
-    tenant: str
-    owner: str
 
 
 class SendKey(Struct, frozen=True, gc=False, cache_hash=True):
@@ -77,7 +73,9 @@ class SendRecord(Struct, frozen=True, kw_only=True, gc=False):
 class NewTask(Struct, frozen=True, kw_only=True, gc=False):
     """What is written once, when a task is created.
 
-    ``alias``: the id that its client made up for it (0.1), "" for none.
+    Attributes:
+        alias: the id that its client made up for it (0.1), "" for none.
+        webhook: registered with it, and told of everything from its first event on.
     """
 
     scope: Scope
@@ -86,10 +84,21 @@ class NewTask(Struct, frozen=True, kw_only=True, gc=False):
     origin_dialect: str
     created_ms: int
     alias: str = ""
+    webhook: NewWebhook | None = None
 
 
 class InboxItem(Struct, frozen=True, gc=False):
     """A message, and what came with it, that the task has not taken up yet."""
+
+    n: int
+    body: bytes
+
+
+class Secret(Struct, frozen=True, gc=False):
+    """What only a turn of its task may see, encrypted by whoever has written it.
+
+    ``n`` is the number of the result in the journal that it belongs to.
+    """
 
     n: int
     body: bytes
@@ -113,6 +122,9 @@ class TaskWrite(Struct, frozen=True, kw_only=True, gc=False):
             what was said before.
         attempts: how often the task was run again since it last got on; None keeps the count.
         send: the send this write answers, to recognise when it is tried again.
+        secrets: what is kept with it until the task ends. The write that ends a task removes all
+            secrets of it.
+        at_ms: when this was written; webhooks of the task have something to tell since then.
     """
 
     task_id: str
@@ -129,6 +141,8 @@ class TaskWrite(Struct, frozen=True, kw_only=True, gc=False):
     wake_at_ms: int | None = None
     attempts: int | None = None
     send: SendRecord | None = None
+    secrets: tuple[Secret, ...] = ()
+    at_ms: int = 0
 
 
 class StoredTask(Struct, frozen=True, kw_only=True, gc=False):
@@ -207,6 +221,11 @@ class TaskStore(Protocol):
         """False from a failure of the engine until a probe write succeeds."""
         ...
 
+    @property
+    def webhooks(self) -> WebhookStore:
+        """The webhooks of the tasks; there once the store is open."""
+        ...
+
     async def open(self) -> None:
         """Get ready: migrate, take the lock. Raises UsageError with a remedy when it cannot."""
         ...
@@ -260,6 +279,10 @@ class TaskStore(Protocol):
         """Return the recorded results of a task, oldest first."""
         ...
 
+    async def read_secret(self, task_id: str, n: int) -> bytes | None:
+        """Return a secret of a task that has not ended; None if there is none of this number."""
+        ...
+
     async def list_tasks(self, query: TaskQuery) -> StoredPage:
         """Return one page of tasks."""
         ...
@@ -297,6 +320,7 @@ class TaskStore(Protocol):
         """Remove the tasks that ended before ``before_ms``; return how many.
 
         All that belongs to a task goes in one commit with it: its log, snapshot, journal and inbox,
-        what its client called it, and the records of its sends. Other writes come in between.
+        what its client called it, the records of its sends, its webhooks and their dead letters.
+        A task whose webhooks have something to send stays. Other writes come in between.
         """
         ...

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from queue import SimpleQueue
 from typing import Final, Generic, TypeVar
 
+from dragoman import telemetry
 from dragoman.errors import StoreError, StoreUnavailableError
 
 __all__ = ("FIRST_PROBE_SECONDS", "LONGEST_PROBE_SECONDS", "Commit", "GroupCommit", "Report")
@@ -202,6 +203,8 @@ class GroupCommit(Generic[W]):
     # --- on the event loop ----------------------------------------------------------------------
 
     def _report(self, batch: list[tuple[W, Report]], outcomes: Sequence[StoreError | None]) -> None:
+        if telemetry.active is not None:
+            telemetry.active.committed(len(batch))
         for (_, report), outcome in zip(batch, outcomes, strict=True):
             try:
                 report(outcome)

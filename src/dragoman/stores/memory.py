@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from dragoman.errors import ConflictError, StoreError, StoreUnavailableError
 from dragoman.stores.base import InboxItem, StoredPage, StoredTask
+from dragoman.stores.memory_webhooks import MemoryWebhooks, TaskFacts
 from dragoman.stores.segments import entries_until, number_events
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ class _Task:
         "inbox_n",
         "journal",
         "new",
+        "secrets",
         "segments",
         "seq",
         "snapshot",
@@ -71,6 +73,7 @@ class _Task:
         self.inbox: list[InboxItem] = []
         self.inbox_n = 0
         self.journal: dict[int, JournalEntry] = {}
+        self.secrets: dict[int, bytes] = {}
         self.wake_at_ms = 0
         self.attempts = 0
 
@@ -79,6 +82,11 @@ class _Task:
             self.wake_at_ms = write.wake_at_ms
         if write.attempts is not None:
             self.attempts = write.attempts
+
+    def keep_secrets(self, write: TaskWrite) -> None:
+        self.secrets |= {secret.n: secret.body for secret in write.secrets}
+        if self.state.is_terminal:
+            self.secrets.clear()
 
     def stored(self) -> StoredTask:
         is_complete = self.state.is_terminal and self.snapshot_seq == self.seq
@@ -115,6 +123,12 @@ class MemoryTaskStore:
         self._sends: dict[SendKey, SendRecord] = {}
         self._waiting: deque[tuple[Change | TaskWrite, Done]] = deque()
         self._is_open = False
+        self._webhooks = MemoryWebhooks(find_task=self._facts, changed=self._changed)
+
+    @property
+    def webhooks(self) -> MemoryWebhooks:
+        """The webhooks of the tasks."""
+        return self._webhooks
 
     @property
     def is_available(self) -> bool:
@@ -192,7 +206,8 @@ class MemoryTaskStore:
 
         def change() -> None:
             for task in list(self._tasks.values()):
-                if task.state.is_terminal and task.status_at_ms < before_ms:
+                is_old = task.state.is_terminal and task.status_at_ms < before_ms
+                if is_old and not self._webhooks.has_news(task.id):
                     removed.add(task.id)
                     self._delete(task)
             self._aliases = {k: v for k, v in self._aliases.items() if v not in removed}
@@ -207,6 +222,7 @@ class MemoryTaskStore:
         del order[bisect_left(order, (task.status_at_ms, task.id))]
         self._counts[scope, task.state] -= 1
         del self._tasks[task.id]
+        self._webhooks.delete_of(task.id)
 
     def _submit(self, change: Change | TaskWrite, done: Done) -> None:
         if not self._is_open:
@@ -269,11 +285,24 @@ class MemoryTaskStore:
         for entry in write.journal:
             task.journal[entry.n] = entry
         task.plan(write)
+        task.keep_secrets(write)
         if write.inbox_taken:
             task.inbox = [item for item in task.inbox if item.n > write.inbox_taken]
         if write.send is not None:
             self._sends[write.send.key] = write.send
+        self._mark_webhooks(task, write)
         return None
+
+    def _mark_webhooks(self, task: _Task, write: TaskWrite) -> None:
+        at_ms = max(write.at_ms, 1)
+        if write.created is not None and write.created.webhook is not None:
+            self._webhooks.create(task.id, task.new.scope, write.created.webhook, at_ms)
+        elif write.events:
+            self._webhooks.mark(task.id, at_ms, has_status=write.state is not None)
+
+    def _facts(self, task_id: str) -> TaskFacts | None:
+        task = self._tasks.get(task_id)
+        return None if task is None else TaskFacts(task.new.scope, task.seq, task.state)
 
     def _move(self, task: _Task, write: TaskWrite) -> None:
         """Put the task where it now stands in counts and order."""
@@ -328,6 +357,11 @@ class MemoryTaskStore:
         """Return the recorded results of a task, oldest first."""
         task = self._tasks.get(task_id)
         return () if task is None else tuple(task.journal[n] for n in sorted(task.journal))
+
+    async def read_secret(self, task_id: str, n: int) -> bytes | None:
+        """Return a secret of a task that has not ended."""
+        task = self._tasks.get(task_id)
+        return None if task is None else task.secrets.get(n)
 
     async def list_tasks(self, query: TaskQuery) -> StoredPage:
         """Return one page of tasks."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -10,7 +11,7 @@ from dragoman.errors import UsageError
 if TYPE_CHECKING:
     from dragoman.stores.base import TaskStore
 
-__all__ = ("database_path", "open_store")
+__all__ = ("beside", "database_path", "key_file", "open_store")
 
 _MEMORY: Final = "memory:"
 _KNOWN: Final = f"sqlite:///tasks.db, sqlite:////var/lib/agent/tasks.db, {_MEMORY}"
@@ -30,6 +31,29 @@ def open_store(url: str) -> TaskStore:
     from dragoman.stores.sqlite.store import SQLiteTaskStore  # noqa: PLC0415 - only when asked for
 
     return SQLiteTaskStore(path)
+
+
+def beside(url: str, name: str) -> str:
+    """Return the address of a store like this one, for another agent of this name.
+
+    Raises UsageError for a store that has nothing beside it.
+    """
+    if url == _MEMORY:
+        return url
+    path = database_path(url)
+    word = "-".join(re.findall(r"[a-z0-9]+", name.lower())) or "agent"
+    return f"sqlite:///{path.with_name(f'{path.stem}.{word}{path.suffix}')}"
+
+
+def key_file(url: str) -> Path | None:
+    """Return where the key to the secrets of a store is; None for one that ends with its process.
+
+    Raises UsageError for a store that has nothing beside it.
+    """
+    if url == _MEMORY:
+        return None
+    path = database_path(url)
+    return path.with_name(f"{path.name}.key")
 
 
 def database_path(url: str) -> Path:

@@ -25,6 +25,8 @@ from dragoman.testing.recorder import RecordingTransport
 
 if TYPE_CHECKING:
     from dragoman.auth.choosing import Held
+    from dragoman.client.toolbox import Approve
+    from dragoman.client.tools import Tool
     from dragoman.clock import Clock
     from dragoman.server.asgi import PublishedWorker
     from dragoman.stores.base import TaskStore
@@ -56,6 +58,8 @@ async def pair(
     headers: Mapping[str, str] | None = None,
     auth: Held | None = None,
     extensions: Sequence[str] = (),
+    tools: Sequence[Tool | Callable[..., object]] = (),
+    approve: Approve | None = None,
     **settings: object,
 ) -> AsyncGenerator[RemoteAgent]:
     """Start an agent and connect to it.
@@ -71,7 +75,7 @@ async def pair(
         store: where tasks are kept: a URL, or a store.
         clock: the time of the server, such as a ``FakeClock``. The client goes by real time.
         record: where to write down what goes over the wire.
-        tenant, headers, auth, extensions: of the client, see ``connect``.
+        tenant, headers, auth, extensions, tools, approve: of the client, see ``connect``.
         settings: of the server, see ``dragoman.server.config``; those of the environment do not
             count.
 
@@ -100,6 +104,8 @@ async def pair(
                 headers=headers,
                 auth=auth,
                 extensions=extensions,
+                tools=tools,
+                approve=approve,
                 poll_seconds=_POLL_SECONDS,
                 http=http,
                 cards=CardCache(),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final
 
 from dragoman.agent.results import Reply
@@ -12,10 +13,11 @@ from dragoman.model.messages import Message, Role
 from dragoman.service.principal import Principal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import AsyncGenerator, Iterable
 
     from dragoman.model.base import JsonObject
     from dragoman.model.tasks import Artifact
+    from dragoman.service.worker import Recorded
 
 __all__ = ("RecordingTurn", "user_message")
 
@@ -150,6 +152,21 @@ class RecordingTurn:
         taken = self.waiting.pop(0)
         self._history.append(taken)
         return taken
+
+    @asynccontextmanager
+    async def away(self) -> AsyncGenerator[None]:
+        """Do nothing: there is no slot."""
+        yield
+
+    @property
+    def is_given_up(self) -> bool:
+        """Say yes: there is no other run."""
+        return True
+
+    @property
+    def recorded(self) -> tuple[Recorded, ...]:
+        """Return nothing: there was no earlier run."""
+        return ()
 
     async def flush(self) -> None:
         """Do nothing: a list is as durable as it gets."""

@@ -74,7 +74,7 @@ class Peer {
 
   pushCalls(id, url) {
     const one = { id, pushNotificationConfigId: "c-1" };
-    const config = { taskId: id, pushNotificationConfig: { id: "c-1", url } };
+    const config = { taskId: id, pushNotificationConfig: { id: "c-1", url, token: "secret" } };
     // The client itself refuses what the card does not promise.
     const { transport } = this.client;
     return {

@@ -73,7 +73,7 @@ class Peer {
 
   pushCalls(taskId, url) {
     const one = { tenant: "", taskId, id: "c-1" };
-    const config = sdk.TaskPushNotificationConfig.fromJSON({ ...one, url });
+    const config = sdk.TaskPushNotificationConfig.fromJSON({ ...one, url, token: "secret" });
     const all = sdk.ListTaskPushNotificationConfigsRequest.fromJSON({ taskId });
     // The client itself refuses what the card does not promise.
     const { transport } = this.client;

@@ -26,7 +26,7 @@ from a2a.types import (
 )
 from peer import SCENARIO_SECONDS, Content, Json, run
 from scenarios import SCENARIOS
-from v0 import call_facts, channel, dump, params, push_config, wrap, wrapped
+from v0 import call_facts, channel, dump, dumped, params, push_config, wrap, wrapped
 
 _ids = count(1)
 
@@ -85,10 +85,10 @@ class JsonRpcPeer(_Client):
         )
 
         async def create() -> Any:
-            return _result(await self._client.set_task_callback(creating))
+            return dump(_result(await self._client.set_task_callback(creating)))
 
         async def get() -> Any:
-            return _result(await self._client.get_task_callback(getting))
+            return dump(_result(await self._client.get_task_callback(getting)))
 
         return {"create": create, "get": get}
 
@@ -128,8 +128,8 @@ class GrpcPeer(_Client):
     def push_calls(self, task_id: str, url: str) -> dict[str, Callable[[], Awaitable[Any]]]:
         config = TaskPushNotificationConfig.model_validate(push_config(task_id, url))
         return {
-            "create": lambda: self._client.set_task_callback(config),
-            "get": lambda: self._client.get_task_callback(TaskIdParams(id=task_id)),
+            "create": lambda: dumped(self._client.set_task_callback(config)),
+            "get": lambda: dumped(self._client.get_task_callback(TaskIdParams(id=task_id))),
         }
 
     def facts(self, error: Exception) -> Json | None:

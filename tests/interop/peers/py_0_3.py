@@ -21,7 +21,7 @@ from a2a.types import (
 )
 from peer import SCENARIO_SECONDS, Content, Json, run
 from scenarios import SCENARIOS
-from v0 import call_facts, channel, dump, params, push_config, wrap, wrapped
+from v0 import call_facts, channel, dump, dumped, params, push_config, wrap, wrapped
 
 
 class Peer:
@@ -80,8 +80,8 @@ class Peer:
         config = TaskPushNotificationConfig.model_validate(push_config(task_id, url))
         one = GetTaskPushNotificationConfigParams(id=task_id, push_notification_config_id="c-1")
         return {
-            "create": lambda: self._client.set_task_callback(config),
-            "get": lambda: self._client.get_task_callback(one),
+            "create": lambda: dumped(self._client.set_task_callback(config)),
+            "get": lambda: dumped(self._client.get_task_callback(one)),
         }
 
     def facts(self, error: Exception) -> Json | None:

@@ -92,14 +92,20 @@ class Peer:
     def push_calls(self, task_id: str, url: str) -> dict[str, Callable[[], Awaitable[Any]]]:
         client, one = self.unary, {"task_id": task_id, "id": "c-1"}
         return {
-            "create": lambda: client.create_task_push_notification_config(
-                TaskPushNotificationConfig(**one, url=url)
+            "create": lambda: _told(
+                client.create_task_push_notification_config(
+                    TaskPushNotificationConfig(**one, url=url, token="secret")  # noqa: S106 - of a test
+                )
             ),
-            "get": lambda: client.get_task_push_notification_config(
-                GetTaskPushNotificationConfigRequest(**one)
+            "get": lambda: _told(
+                client.get_task_push_notification_config(
+                    GetTaskPushNotificationConfigRequest(**one)
+                )
             ),
-            "list": lambda: client.list_task_push_notification_configs(
-                ListTaskPushNotificationConfigsRequest(task_id=task_id)
+            "list": lambda: _told(
+                client.list_task_push_notification_configs(
+                    ListTaskPushNotificationConfigsRequest(task_id=task_id)
+                )
             ),
             "delete": lambda: client.delete_task_push_notification_config(
                 DeleteTaskPushNotificationConfigRequest(**one)
@@ -164,6 +170,10 @@ def _part(content: Content | Part) -> Part:
 
 def read(message: Any) -> Json:
     return MessageToDict(message)
+
+
+async def _told(call: Awaitable[Any]) -> Json:
+    return read(await call)
 
 
 async def reading(events: AsyncGenerator[StreamResponse, None]) -> AsyncGenerator[Json, None]:

@@ -224,12 +224,13 @@ function unsupported_content_type(peer) {
 }
 
 async function push_config(peer) {
-  const hook = "https://hooks.example/";
+  const hook = `${process.env.HOOK ?? "http://127.0.0.1:9"}/${peer.name.replace(" ", "-")}`;
   const taskId = (await peer.send("shout", ["done"])).task.id;
   const told = {};
   for (const [name, call] of Object.entries(peer.pushCalls(taskId, hook))) {
     told[name] = await refusal(peer, call());
   }
+  told.list_after = await refusal(peer, peer.pushCalls(taskId, hook).list());
   const in_send = await refusal(peer, peer.send("shout", ["hi"], { pushUrl: hook }));
   return { ...told, in_send };
 }

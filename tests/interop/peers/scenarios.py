@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+import os
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
@@ -236,11 +237,13 @@ async def unsupported_content_type(peer: Peer) -> Json:
 
 
 async def push_config(peer: Peer) -> Json:
-    hook = "https://hooks.example/"
+    hook = f"{os.environ.get('HOOK', 'http://127.0.0.1:9')}/{peer.name.replace(' ', '-')}"
     task_id = (await peer.send("shout", "done"))["task"]["id"]
     told = {
         name: await refusal(peer, call()) for name, call in peer.push_calls(task_id, hook).items()
     }
+    if "list" in told:
+        told["list_after"] = await refusal(peer, peer.push_calls(task_id, hook)["list"]())
     return {**told, "in_send": await refusal(peer, peer.send("shout", "hi", push_url=hook))}
 
 

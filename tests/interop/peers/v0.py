@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable
 from functools import cache
 from secrets import token_hex
 from typing import Any
@@ -15,7 +15,7 @@ import grpc
 from a2a.types import MessageSendParams
 from peer import Content, Data, Json, Raw, Url
 
-__all__ = ("call_facts", "channel", "dump", "params", "push_config", "wrap", "wrapped")
+__all__ = ("call_facts", "channel", "dump", "dumped", "params", "push_config", "wrap", "wrapped")
 
 _WRAPPERS = {
     "task": "task",
@@ -72,11 +72,16 @@ def _part(content: Content) -> Json:
 
 
 def push_config(task_id: str, url: str) -> Json:
-    return {"taskId": task_id, "pushNotificationConfig": {"id": "c-1", "url": url}}
+    config = {"id": "c-1", "url": url, "token": "secret"}
+    return {"taskId": task_id, "pushNotificationConfig": config}
 
 
 def dump(value: Any) -> Json:
     return value.model_dump(mode="json", exclude_none=True)
+
+
+async def dumped(call: Awaitable[Any]) -> Json:
+    return dump(await call)
 
 
 def wrap(value: Any) -> Json:

@@ -13,6 +13,7 @@ from dragoman.errors import (
     UsageError,
 )
 from dragoman.model.cards import AgentSkill
+from dragoman.model.client_tools import CLIENT_TOOLS
 from dragoman.model.operations import SendMessageRequest
 from dragoman.model.parts import Part
 from dragoman.service.worker import Plan, Turn, Worker
@@ -51,6 +52,12 @@ def agent() -> Agent:
         return Reply(f"Hello {name}")
 
     return agent
+
+
+def test_an_agent_may_say_that_it_uses_the_tools_of_its_callers() -> None:
+    assert Agent("A").extensions == ()
+    (declared,) = Agent("A", client_tools=True).extensions
+    assert (declared.uri, declared.required) == (CLIENT_TOOLS, False)
 
 
 def test_an_agent_is_a_worker(agent: Agent) -> None:

@@ -5,10 +5,10 @@ import pytest
 from dragoman.agent.context import Context
 from dragoman.agent.forms import SCHEMA_MEDIA_TYPE
 from dragoman.agent.results import Reply
-from dragoman.agent.schema import schema_of
 from dragoman.errors import UsageError
 from dragoman.model.messages import Role
 from dragoman.model.parts import Part
+from dragoman.model.schema import schema_of
 from dragoman.model.tasks import Artifact
 from dragoman.testing.turn import RecordingTurn
 

@@ -6,7 +6,8 @@ from typing import TypeVar
 
 import pytest
 
-from dragoman.agent.context import ASK_TRIES, Context, SyncContext
+from dragoman.agent.context import ASK_TRIES, Context
+from dragoman.agent.sync_context import SyncContext
 from dragoman.agent.threads import ThreadCalls, Threads
 from dragoman.errors import DivergedError, InvalidParamsError, NoAnswerError, UsageError
 from dragoman.model.messages import Message, text_of

@@ -3,11 +3,11 @@
 import pytest
 
 from dragoman import Agent, Context
-from dragoman.agent.schema import convert, schema_of
 from dragoman.errors import FieldViolation, InvalidParamsError
 from dragoman.model.operations import SendMessageRequest
 from dragoman.model.parts import Part
 from dragoman.model.plain_data import is_model
+from dragoman.model.schema import convert, schema_of
 from dragoman.testing.turn import RecordingTurn, user_message
 
 pydantic = pytest.importorskip("pydantic")

@@ -26,6 +26,10 @@ class Colour(Enum):
     RED = "red"
 
 
+class Text(str):
+    """What libraries give back that can do more than text."""
+
+
 @dataclass
 class Point:
     x: int
@@ -40,6 +44,7 @@ class Place(Struct):
     [
         ("hi", (Part(text="hi"),)),
         ("", (Part(text=""),)),
+        (Text("hi"), (Part(text="hi"),)),
         (b"x", (Part(raw=b"x", media_type="application/octet-stream"),)),
         (bytearray(b"x"), (Part(raw=b"x", media_type="application/octet-stream"),)),
         (File(content=b"x", name="a"), (Part(raw=b"x", filename="a"),)),

@@ -6,9 +6,10 @@ from typing import Annotated, Any, NewType, TypedDict
 import pytest
 from msgspec import Meta, Struct
 
-from dragoman.agent.context import Context, SyncContext
+from dragoman.agent.context import Context
 from dragoman.agent.files import File
 from dragoman.agent.signature import Kind, Signature, hints_of, inspect_signature
+from dragoman.agent.sync_context import SyncContext
 from dragoman.errors import FieldViolation, InvalidParamsError, UsageError
 from dragoman.model.messages import Message
 from dragoman.model.parts import Part

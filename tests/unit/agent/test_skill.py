@@ -5,10 +5,11 @@ from dataclasses import dataclass
 
 import pytest
 
-from dragoman.agent.context import Context, SyncContext
+from dragoman.agent.context import Context
 from dragoman.agent.files import File
 from dragoman.agent.results import Rejected, Reply
 from dragoman.agent.skill import Shape, Skill, shape_of
+from dragoman.agent.sync_context import SyncContext
 from dragoman.agent.threads import Threads
 from dragoman.errors import InvalidAgentResponseError, InvalidParamsError, UsageError
 from dragoman.model.cards import AgentSkill

@@ -26,8 +26,7 @@ class Watched:
         change_keys(self.path, lambda _: records)
 
     def owner(self, key: str = "k") -> str | None:
-        self.file.refresh()
-        found = self.file.key(digest_of(key))
+        found = self.file.use(digest_of(key))
         return found.principal.owner if found else None
 
 
@@ -39,7 +38,7 @@ def test_keys_are_found_by_their_hash_and_users_by_their_name(tmp_path: Path) ->
     assert found.principal.owner == "key:bob"
     # Neither is taken for the other.
     assert watched.file.user("k") is None
-    assert watched.file.key(USER.hash) is None
+    assert watched.file.use(USER.hash) is None
     assert watched.owner("other") is None
 
 
@@ -86,7 +85,7 @@ def test_a_key_that_expires_while_nobody_writes_is_worthless(tmp_path: Path) -> 
 
 async def test_the_last_use_is_written_at_most_once_a_minute(tmp_path: Path) -> None:
     watched = Watched(tmp_path, KEY)
-    known = watched.file.key(KEY.hash)
+    known = watched.file.use(KEY.hash)
     assert known is not None
     await watched.file.note_use(known)
     assert read_uses(watched.path) == {"k": "2026-01-01T00:00:00.000Z"}
@@ -106,7 +105,7 @@ async def test_a_place_that_cannot_be_written_is_told_and_no_more(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     watched = Watched(tmp_path, KEY)
-    known = watched.file.key(KEY.hash)
+    known = watched.file.use(KEY.hash)
     assert known is not None
     # A folder stands where the file should be.
     (tmp_path / "keys.json.used").mkdir()

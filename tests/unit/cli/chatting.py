@@ -48,6 +48,12 @@ async def ask(ctx: Context) -> str:
     return f"you said [{await ctx.ask('Which city?')}]"
 
 
+@agent.skill
+async def unlock(ctx: Context) -> str:
+    """Ask for a secret."""
+    return f"{len(await ctx.ask('Your key?', sensitive=True))} characters"
+
+
 @dataclass
 class Trip:
     city: str
@@ -97,7 +103,7 @@ async def measure(file: File) -> str:
 
 _SKILLS: dict[str, Callable[..., object]] = {
     skill.__name__: skill
-    for skill in (echo, ids, ask, plan, consent, forever, reply, give, measure)
+    for skill in (echo, ids, ask, unlock, plan, consent, forever, reply, give, measure)
 }
 
 

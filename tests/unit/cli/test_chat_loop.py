@@ -58,6 +58,18 @@ async def test_an_answer_goes_to_the_task_that_asks(tmp_path: Path) -> None:
         assert "  you said [Rome]\n" in desk.shown
 
 
+async def test_a_secret_answer_is_neither_shown_nor_kept(tmp_path: Path) -> None:
+    async with chatting(tmp_path, "unlock", "open sesame") as desk:
+        await desk.chat.run(None)
+        _, answered = desk.chat.conversation.exchanges
+        assert desk.keyboard.prompts[:2] == ["you> ", "secret answer> "]
+        assert "  11 characters\n" in desk.shown
+        assert "what you type is not shown" in desk.shown
+        assert answered.said.parts[0].text == "[not shown]"
+        assert "sesame" not in desk.shown
+        assert b"sesame" not in b"".join(desk.chat.wire)
+
+
 async def test_a_message_binds_the_context_only(tmp_path: Path) -> None:
     async with chatting(tmp_path, "reply one", "ids") as desk:
         await desk.chat.run(None)

@@ -44,6 +44,12 @@ def test_an_entry_may_take_several_lines() -> None:
     assert asked.keyboard.prompts == ["you> ", "...> "]
 
 
+def test_a_secret_is_one_line_whatever_is_in_it() -> None:
+    asked = Prompted("one\\", "two")
+    assert asked.prompt.enter("answer", is_secret=True) == "one\\"
+    assert asked.keyboard.prompts == ["secret answer> "]
+
+
 def test_ctrl_c_clears_what_is_entered() -> None:
     asked = Prompted('"""one', KeyboardInterrupt, "two")
     assert asked.prompt.enter("you") is None

@@ -5,6 +5,7 @@ from rich.console import Console
 
 from dragoman.cli.chat_view import View, console_on
 from dragoman.cli.labels import Lines
+from dragoman.extensions.agent_tools.exchange import ToolUse
 from dragoman.model.cards import AgentCapabilities, AgentCard, AgentInterface
 from dragoman.model.events import StreamResponse, TaskArtifactUpdateEvent, TaskStatusUpdateEvent
 from dragoman.model.messages import Message, Role
@@ -123,6 +124,12 @@ def test_an_artifact_is_named_where_it_begins(shown: Shown) -> None:
 def test_data_is_laid_out(shown: Shown) -> None:
     shown.view.show(chunk(Part(text="so:"), Part(data={"a": [1]}), append=False))
     assert shown.text == '  so:\n  {\n    "a": [1]\n  }\n'.replace("[1]", "[\n      1\n    ]")
+
+
+def test_a_tool_that_is_asked_for_is_named(shown: Shown) -> None:
+    use = ToolUse(tool_use_id="u-1", name="look", input={"a": 1})
+    shown.view.show(chunk(Part(text="Please"), use.part(), append=False))
+    assert shown.text == '  Please\n  wants the tool look, with\n  {\n    "a": 1\n  }\n'
 
 
 def test_files_are_named_with_type_and_size(shown: Shown) -> None:

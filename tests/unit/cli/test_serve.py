@@ -28,10 +28,11 @@ grpc: Any = importlib.import_module("grpc")
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """A folder with an agent in it."""
+def folder(tmp_path: Path) -> Generator[Path]:
+    """A folder with an agent in it, which some of the tests import into this process."""
     (tmp_path / "bot.py").write_text(AGENT)
-    return tmp_path
+    yield tmp_path
+    sys.modules.pop("bot", None)
 
 
 @pytest.fixture
@@ -150,6 +151,24 @@ def test_a_port_for_grpc_needs_the_packages_of_grpc(
     ],
 )
 def test_files_for_tls_that_are_wrong_are_told_in_one_line(
+    arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert refused("--port", "0", *arguments, capsys=capsys).startswith(told)
+
+
+@pytest.mark.usefixtures("alone")
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--push-ports", "443,x"], "--push-ports: Expected `int`, got `str` - at `$.push_ports"),
+        (["--push-ports", "0"], "--push-ports: Expected `int` >= 1"),
+        (["--push-events", "states,all"], "--push-events: Invalid enum value 'all'"),
+        (["--push-signing", "rsa"], "--push-signing: Invalid enum value 'rsa'"),
+        (["--push-allow-hosts", "10.0.0.0/99"], "push_allow_hosts: '10.0.0.0/99' is"),
+        (["--push-keys", "bot.py"], "bot.py "),
+    ],
+)
+def test_what_is_wrong_with_webhooks_is_told_in_one_line(
     arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert refused("--port", "0", *arguments, capsys=capsys).startswith(told)

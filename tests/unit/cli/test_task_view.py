@@ -7,6 +7,7 @@ from dragoman.cli.task_view import (
     summary_lines,
     task_lines,
 )
+from dragoman.extensions.agent_tools.exchange import ToolUse
 from dragoman.model.events import (
     StreamResponse,
     TaskArtifactUpdateEvent,
@@ -88,6 +89,14 @@ def test_a_summary_has_the_ids_and_the_state() -> None:
 def test_files_have_one_line(part: Part, line: str) -> None:
     message = Message(message_id="m", role=Role.AGENT, parts=(part,))
     assert f"File: {line}" in message_lines(message, is_verbose=False).text()
+
+
+def test_a_tool_that_is_asked_for_is_named() -> None:
+    use = ToolUse(tool_use_id="u-1", name="read_file", input={"path": "a"})
+    message = Message(message_id="m", role=Role.AGENT, parts=(use.part(),))
+    text = message_lines(message, is_verbose=False).text()
+    assert 'Tool: read_file\nTool use: u-1\nInput:\n  {\n    "path": "a"\n  }\n' in text
+    assert "Data:" not in text
 
 
 def test_a_message_names_what_it_belongs_to() -> None:

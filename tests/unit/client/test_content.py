@@ -139,3 +139,7 @@ def test_what_is_heard_is_read_as_a_type(part: Part, kind: object, value: object
 def test_what_does_not_fit_is_an_error(part: Part, kind: object) -> None:
     with pytest.raises((ValueError, TypeError)):
         typed((part,), kind)
+
+
+def test_what_may_be_anything_is_left_as_it_is() -> None:
+    assert typed((Part(data={"a": [1, "b"]}),), dict[str, object]) == {"a": [1, "b"]}

@@ -36,6 +36,13 @@ def test_a_host_that_fails_is_left_alone_and_others_are_not() -> None:
     assert breakers.wait_ms("b.example", 0) == 0
 
 
+def test_it_is_known_which_hosts_are_left_alone() -> None:
+    breakers = opened()
+    breakers.note("b.example", DOWN, 0)
+    assert breakers.resting(9_999) == {HOST}
+    assert breakers.resting(10_000) == set()
+
+
 def test_after_the_pause_one_may_try() -> None:
     breakers = opened()
     assert breakers.wait_ms(HOST, 10_000) == 0

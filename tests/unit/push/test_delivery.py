@@ -13,9 +13,10 @@ from dragoman.clock import SystemClock
 from dragoman.egress import Egress
 from dragoman.model.push import AuthenticationInfo, TaskPushNotificationConfig
 from dragoman.push import Notification, Receiver
-from dragoman.push.delivery import Deliverer, Parcel, headers_of
+from dragoman.push.delivery import Deliverer, headers_of
 from dragoman.push.jwt_signing import BODY_CLAIM
 from dragoman.push.outcomes import Answered, Forbidden, Outcome, Unanswered, Unsendable
+from dragoman.push.parcel import Parcel
 from dragoman.push.signing_keys import SigningKeys
 from tests.unit.egress.hosts import NAME, Names, Script, answering, hosting, inner, trap
 from tests.unit.push.receiving import status
@@ -112,11 +113,15 @@ async def test_a_receiver_that_expects_others_refuses(keys: SigningKeys, tmp_pat
                 assert await deliverer.deliver(config, PARCEL) == Answered(status=204)
 
 
-async def test_keys_may_change_between_attempts(keys: SigningKeys) -> None:
+@pytest.mark.parametrize("keeps_old", [True, False])
+async def test_keys_may_change_between_attempts(
+    keys: SigningKeys,
+    keeps_old: bool,  # noqa: FBT001 - a column of the table
+) -> None:
     with listen("127.0.0.1", 0) as listener:
         port = listener.getsockname()[1]
         config = webhook(port)
-        keys.rotate()
+        keys.rotate(keeps_old=keeps_old)
         receiver = Receiver(keys=keys.jwks(), url=config.url)
         async with served(receiver, listener), sending(port, keys) as deliverer:
             assert await deliverer.deliver(config, PARCEL) == Answered(status=204)

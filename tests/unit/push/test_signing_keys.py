@@ -9,7 +9,8 @@ import pytest
 from dragoman.auth.card_keys import read_key
 from dragoman.errors import UsageError
 from dragoman.push.jwt_signing import key_name, sign_jwt, verified_claims
-from dragoman.push.signing_keys import MOST_KEYS, SigningKeys
+from dragoman.push.signing_keys import KEPT_SECONDS, LEAD_SECONDS, SigningKeys
+from dragoman.testing.clock import FakeClock
 
 
 @pytest.fixture
@@ -25,8 +26,8 @@ def kids(keys: SigningKeys) -> list[str]:
 def signed(keys: SigningKeys) -> str:
     return sign_jwt(
         b"{}",
-        keys.newest.key,
-        kid=keys.newest.kid,
+        keys.current.key,
+        kid=keys.current.kid,
         url="https://me.example/",
         task_id="t-1",
         notification_id="n-1",
@@ -34,9 +35,13 @@ def signed(keys: SigningKeys) -> str:
     )
 
 
+def kid_of(token: str) -> str:
+    return key_name(token, {"ES256"})
+
+
 def is_verified(token: str, keys: SigningKeys) -> bool:
     """Verify as a receiver does, by what is published."""
-    kid = key_name(token, {"ES256"})
+    kid = kid_of(token)
     published = msgspec.convert(keys.jwks()["keys"], list[dict[str, str]])
     found = tuple(read_key(each) for each in published if each["kid"] == kid)
     return bool(found) and verified_claims(token, found, {"ES256"}).jti == "n-1"
@@ -59,25 +64,69 @@ def test_what_is_published_has_no_private_part(path: Path) -> None:
     assert (published["kty"], published["crv"], published["alg"]) == ("EC", "P-256", "ES256")
 
 
-def test_the_newest_signs_and_all_are_published(path: Path) -> None:
-    keys = SigningKeys(path)
-    before, token = keys.newest.kid, signed(keys)
+def test_a_new_key_is_published_before_it_signs(path: Path) -> None:
+    clock = FakeClock()
+    keys = SigningKeys(path, clock=clock)
+    before, token = keys.current.kid, signed(keys)
     keys.rotate()
     assert keys.newest.kid != before
     assert kids(keys) == [keys.newest.kid, before]
+    # Receivers have yet to hear of it.
+    assert keys.current.kid == before
+    clock.advance(LEAD_SECONDS)
+    assert keys.current == keys.newest
     assert is_verified(token, keys)
     assert is_verified(signed(keys), keys)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
-def test_the_oldest_goes(path: Path) -> None:
-    keys = SigningKeys(path)
+def test_a_key_goes_when_nothing_is_about_that_it_has_signed(path: Path) -> None:
+    clock = FakeClock()
+    keys = SigningKeys(path, clock=clock)
     first, token = keys.newest.kid, signed(keys)
-    for _ in range(MOST_KEYS):
-        keys.rotate()
-    assert len(kids(keys)) == MOST_KEYS
-    assert first not in kids(keys)
+    # However long it has signed: what counts is when the next one was made.
+    clock.advance(2 * KEPT_SECONDS)
+    keys.rotate()
+    clock.advance(KEPT_SECONDS - 1)
+    assert kids(keys) == [keys.newest.kid, first]
+    clock.advance(1)
+    assert kids(keys) == [keys.newest.kid]
     assert not is_verified(token, keys)
+    # It has left the file, too, when that is next written.
+    keys.rotate()
+    assert first not in path.read_text()
+
+
+def test_however_often_keys_change_what_is_about_can_be_verified(path: Path) -> None:
+    clock = FakeClock()
+    keys = SigningKeys(path, clock=clock)
+    tokens = [signed(keys)]
+    for _ in range(5):
+        keys.rotate()
+        clock.advance(LEAD_SECONDS)
+        tokens.append(signed(keys))
+    assert len(set(map(kid_of, tokens))) == 6
+    assert all(is_verified(token, keys) for token in tokens)
+
+
+def test_keys_that_somebody_else_may_have_go_at_once(path: Path) -> None:
+    keys = SigningKeys(path)
+    token = signed(keys)
+    keys.rotate(keeps_old=False)
+    assert kids(keys) == [keys.newest.kid]
+    assert keys.current == keys.newest
+    assert not is_verified(token, keys)
+
+
+def test_keys_in_memory_can_do_the_same_and_leave_nothing_behind(tmp_path: Path) -> None:
+    keys = SigningKeys(None)
+    token = signed(keys)
+    keys.rotate()
+    keys.refresh()
+    assert len(kids(keys)) == 2
+    assert is_verified(token, keys)
+    assert is_verified(signed(keys), keys)
+    assert not list(tmp_path.iterdir())
 
 
 def test_an_agent_that_runs_learns_of_new_keys(path: Path) -> None:

@@ -62,7 +62,10 @@ class Agency:
         self.store = store
         self.clock = FakeClock()
         settings = Settings(
-            max_wait_seconds=wait_seconds, shutdown_grace_seconds=0, cancel_grace_seconds=0
+            max_wait_seconds=wait_seconds,
+            shutdown_grace_seconds=0,
+            cancel_grace_seconds=0,
+            push=False,
         )
         self.runtime = Runtime(worker, settings, clock=self.clock, store=self.store, access=access)
 

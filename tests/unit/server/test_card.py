@@ -12,7 +12,7 @@ from dragoman.extensions.base import CardFacts, Presence
 from dragoman.model.base import JsonObject
 from dragoman.model.cards import AgentExtension, AgentProvider, AgentSkill
 from dragoman.model.security import APIKeySecurityScheme, SecurityScheme
-from dragoman.server.access import Policy
+from dragoman.server.access import Policy, Sharing
 from dragoman.server.card import (
     SKILL_SCHEMA_EXTENSION,
     CardDesk,
@@ -50,6 +50,7 @@ class Described:
     skill_scopes: dict[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
     auth: tuple[Alternative, ...] = ()
     authorize: Policy | None = None
+    share: Sharing | None = None
     schemas: dict[str, JsonObject] = field(default_factory=dict[str, JsonObject])
     input_modes: tuple[str, ...] = ("text/plain",)
     output_modes: tuple[str, ...] = ("text/plain",)

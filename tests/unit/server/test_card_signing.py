@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from base64 import urlsafe_b64decode
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,17 +33,17 @@ def headers_of(document: bytes) -> list[dict[str, Any]]:
     return [json.loads(urlsafe_b64decode(one["protected"] + "==")) for one in found]
 
 
-async def outcome(document: bytes, key_set: bytes) -> tuple[str, str]:
-    seen = await verify_card(document, TrustedKeys(json.loads(key_set)))
+async def outcome(document: bytes, keys: Sequence[object]) -> tuple[str, str]:
+    seen = await verify_card(document, TrustedKeys({"keys": list(keys)}))
     return seen.outcome, seen.kid
 
 
 async def test_a_card_is_signed_so_that_the_published_keys_verify_it(tmp_path: Path) -> None:
     signing = CardSigning([key_file(tmp_path, "k1")], URL)
     signed = signing.signed(encode_card(FULL))
-    assert await outcome(signed, signing.key_set) == ("verified", "k1")
+    assert await outcome(signed, signing.public_keys) == ("verified", "k1")
     changed = signed.replace(b"Planner", b"Plunder")
-    assert (await outcome(changed, signing.key_set))[0] == "unverifiable"
+    assert (await outcome(changed, signing.public_keys))[0] == "unverifiable"
 
 
 async def test_the_signature_says_where_the_keys_are(tmp_path: Path) -> None:
@@ -62,27 +63,30 @@ async def test_where_sdks_read_a_card_otherwise_it_is_signed_for_them_too(tmp_pa
     signing = CardSigning([key_file(tmp_path, "k1")], URL)
     signed = signing.signed(encode_card(EMPTIES))
     assert len(headers_of(signed)) > 1
-    assert await outcome(signed, signing.key_set) == ("verified", "k1")
+    assert await outcome(signed, signing.public_keys) == ("verified", "k1")
 
 
 async def test_a_card_of_0_3_is_signed_as_it_is(tmp_path: Path) -> None:
     signing = CardSigning([key_file(tmp_path, "k1")], URL)
     signed = signing.signed(document_of(OLD))
-    assert await outcome(signed, signing.key_set) == ("verified", "k1")
+    assert await outcome(signed, signing.public_keys) == ("verified", "k1")
 
 
 async def test_the_first_key_signs_and_all_are_published(tmp_path: Path) -> None:
     keys = [key_file(tmp_path, "new", "EdDSA"), key_file(tmp_path, "old")]
     signing = CardSigning(keys, URL)
-    assert await outcome(signing.signed(encode_card(FULL)), signing.key_set) == ("verified", "new")
+    assert await outcome(signing.signed(encode_card(FULL)), signing.public_keys) == (
+        "verified",
+        "new",
+    )
     # What was signed before the change is still good.
     before = CardSigning([keys[1]], URL).signed(encode_card(FULL))
-    assert await outcome(before, signing.key_set) == ("verified", "old")
+    assert await outcome(before, signing.public_keys) == ("verified", "old")
 
 
 def test_nothing_private_is_published(tmp_path: Path) -> None:
     keys = [key_file(tmp_path, name, name) for name in ("ES256", "RS256", "EdDSA")]
-    for key in json.loads(CardSigning(keys, URL).key_set)["keys"]:
+    for key in CardSigning(keys, URL).public_keys:
         assert not {"d", "p", "q", "dp", "dq", "qi", "k"} & set(key)
         assert key["use"] == "sig"
 

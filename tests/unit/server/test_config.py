@@ -47,6 +47,7 @@ def test_sources_are_merged() -> None:
         ("DRAGOMAN_TRUSTED_PROXIES", "10.0.0.1", "trusted_proxies", ("10.0.0.1",)),
         ("DRAGOMAN_TRUSTED_PROXIES", "10.0.0.1, ::1", "trusted_proxies", ("10.0.0.1", "::1")),
         ("DRAGOMAN_CORS_ORIGINS", "", "cors_origins", ()),
+        ("DRAGOMAN_PUSH_PORTS", "443,8443", "push_ports", (443, 8443)),
         # A table is a list of pairs.
         (
             "DRAGOMAN_RATE_LIMIT_PER_OPERATION",
@@ -72,7 +73,7 @@ def test_the_environment_is_text_and_read_as_what_is_meant(
 def test_every_setting_can_come_from_the_environment(name: str) -> None:
     default: object = getattr(Settings(), name)
     is_list = isinstance(default, tuple | dict)
-    text = ",".join(cast("tuple[str, ...]", default)) if is_list else str(default)
+    text = ",".join(map(str, cast("tuple[object, ...]", default))) if is_list else str(default)
     assert load_settings({}, {f"DRAGOMAN_{name.upper()}": text}) is not None
 
 

@@ -1,4 +1,4 @@
-"""Peers that are gone, that do not read, that do not go on."""
+"""Peers that are gone, that do not read, that do not go on, that want nothing."""
 
 import asyncio
 from typing import Any
@@ -6,10 +6,16 @@ from typing import Any
 import pytest
 
 from dragoman.bindings.http2 import frames, payloads
+from dragoman.bindings.http2.connection import Connection
 from dragoman.bindings.http2.errors import ErrorCode
 from dragoman.bindings.http2.grpc_framing import frame_message
 from dragoman.model.documents import EventDocument
 from dragoman.server import http2_watch
+from dragoman.server.config import Settings
+from dragoman.server.http2_limits import Http2Limits
+from dragoman.server.http2_watch import Watch
+from dragoman.server.limits import limits_of
+from tests.unit.bindings.http2.peer import GREETING, TRAILERS, request
 from tests.unit.server.grpc_fakes import (
     STREAM,
     Answered,
@@ -116,3 +122,67 @@ async def test_whoever_writes_to_a_reader_that_is_stuck_is_not_left_waiting() ->
         # A call that was left would be waited for.
         async with asyncio.timeout(10):
             await server.stop(60)
+
+
+# --- to the second ----------------------------------------------------------------------------
+
+
+def watched(**settings: float) -> tuple[Connection, Watch]:
+    """Return a connection that was made at 100, and what watches it."""
+    connection = Connection()
+    limits = limits_of(Settings(**settings), Http2Limits)  # type: ignore[arg-type] - the times alone are set
+    return connection, Watch(connection, limits, 100.0)
+
+
+def test_it_looks_as_often_as_the_shortest_time_wants() -> None:
+    assert watched()[1].interval == Settings().heartbeat_seconds
+    assert watched(head_seconds=2)[1].interval == 2
+
+
+def test_the_greeting_has_as_much_time_as_a_head() -> None:
+    connection, watch = watched(head_seconds=7)
+    connection.receive(GREETING[:-1], 106.9)
+    assert not watch.is_late(106.9)
+    assert watch.is_late(107.0)
+    connection.receive(GREETING[-1:], 107.0)
+    assert not watch.is_late(1000.0)
+
+
+def test_a_head_has_its_time_and_no_more_however_lively_it_drips() -> None:
+    connection, watch = watched(head_seconds=7)
+    connection.receive(GREETING, 100.0)
+    for number, byte in enumerate(request(1)[:7]):
+        connection.receive(bytes((byte,)), 200.0 + number)
+        assert not watch.is_late(206.9)
+    assert watch.is_late(207.0)
+
+
+def test_a_connection_may_be_kept_for_the_next_call_so_long() -> None:
+    connection, watch = watched(http2_idle_seconds=5)
+    connection.receive(GREETING, 100.0)
+    assert not watch.is_idle(100.0)
+    assert not watch.is_idle(104.9)
+    assert watch.is_idle(105.0)
+
+
+def test_a_connection_with_a_call_is_not_idle_and_has_its_time_anew_after_it() -> None:
+    connection, watch = watched(http2_idle_seconds=5)
+    connection.receive(GREETING, 100.0)
+    assert not watch.is_idle(104.0)
+    connection.receive(request(1), 104.5)
+    assert not watch.is_idle(1000.0)
+    connection.send_headers(1, TRAILERS, ends=True)
+    assert not watch.is_idle(1001.0)
+    assert not watch.is_idle(1005.9)
+    assert watch.is_idle(1006.0)
+
+
+def test_a_call_between_two_looks_is_noticed() -> None:
+    connection, watch = watched(http2_idle_seconds=5)
+    connection.receive(GREETING, 100.0)
+    assert not watch.is_idle(100.0)
+    connection.receive(request(1), 102.0)
+    connection.send_headers(1, TRAILERS, ends=True)
+    assert connection.open_streams == 0
+    assert not watch.is_idle(105.0)
+    assert watch.is_idle(110.0)

@@ -190,6 +190,35 @@ async def test_pipelined_requests_are_answered_one_by_one_in_order() -> None:
     assert not connection.transport.is_paused
 
 
+async def test_who_is_gone_is_told_although_the_next_request_waits_already() -> None:
+    # uvicorn would tell the one that waits; a stream would go on for nobody.
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        assert scope["path"] == "/0"
+        assert (await receive())["type"] == "http.request"
+        connection.protocol.connection_lost(None)
+        async with asyncio.timeout(5):
+            assert (await receive())["type"] == "http.disconnect"
+        await send(whole())
+
+    connection = Connection(app)
+    pipelined = b"".join(GET.replace(b" / ", b" /%d " % number) for number in range(2))
+    assert await connection.request(pipelined) == b""
+
+
+async def test_what_is_no_request_does_not_break_the_answer_before_it() -> None:
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        del scope, receive
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"one", "more_body": True})
+        connection.protocol.data_received(b"nonsense\r\n\r\n")
+
+    connection = Connection(app)
+    connection.protocol.data_received(GET + GET)
+    await connection.settle()
+    assert b"".join(connection.transport.writes).count(b"HTTP/1.1 ") == 1
+    assert connection.transport.is_closed
+
+
 async def test_a_body_is_read_as_ever() -> None:
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         del scope

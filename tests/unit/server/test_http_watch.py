@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+from typing import Any, cast
 
 import pytest
 from msgspec.structs import replace
+from uvicorn import Config
+from uvicorn.server import ServerState
 
 from dragoman.server.exchange import Receive, Scope, Send
-from dragoman.server.http_watch import DEFAULT_LIMITS
-from tests.unit.server.http_connections import GET, Connection, answering, asking, whole
+from dragoman.server.http_watch import DEFAULT_LIMITS, WatchedProtocol
+from tests.unit.server.http_connections import (
+    GET,
+    Connection,
+    FakeLoop,
+    answering,
+    asking,
+    whole,
+)
 
 LIMITS = replace(
     DEFAULT_LIMITS,
@@ -207,3 +218,19 @@ async def test_requests_in_one_piece_are_counted_one_by_one() -> None:
 
 async def test_what_is_no_request_is_refused_as_ever() -> None:
     assert (await connection().request(b"nonsense\r\n\r\n")).startswith(b"HTTP/1.1 400 ")
+
+
+# --- what is written down -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("is_wanted", [True, False])
+def test_an_access_log_is_written_only_where_it_was_asked_for(
+    is_wanted: bool,  # noqa: FBT001 - a column of a table
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    app: Any = answering(whole())
+    config = Config(app, log_config=None, access_log=is_wanted)
+    # Who keeps logs may begin to listen once uvicorn is configured.
+    monkeypatch.setattr(logging.getLogger("uvicorn.access"), "handlers", [logging.NullHandler()])
+    loop = cast("asyncio.AbstractEventLoop", FakeLoop())
+    assert WatchedProtocol(config, ServerState(), {}, loop).access_log is is_wanted

@@ -1,11 +1,13 @@
 import asyncio
 import socket
+import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any, Self
 
 import pytest
 import uvicorn
+import uvloop
 from msgspec.structs import replace
 from uvicorn.server import ServerState
 
@@ -380,3 +382,30 @@ async def test_open_connections_are_served_until_the_application_is_ready_to_sto
     assert answers == [b"HTTP/1.1 204 No Content\r\n"]
     writer.close()
     await writer.wait_closed()
+
+
+def test_what_has_come_while_the_loop_was_busy_is_read_before_patience_ends() -> None:
+    async def scenario() -> bytes:
+        async with Listening(keep_alive_seconds=0.05) as listening:
+            reader, writer = await listening.connect()
+            while not listening.connections:  # noqa: ASYNC110 - nothing tells of an accepted connection
+                await asyncio.sleep(0)
+            loop = asyncio.get_running_loop()
+            waking, waiting = socket.socketpair()
+
+            def block() -> None:
+                """Do what code does that reads something, and then takes its time."""
+                loop.remove_reader(waiting)
+                writer.write(REQUEST)
+                time.sleep(0.2)
+
+            with waking, waiting:
+                loop.add_reader(waiting, block)
+                waking.send(b"x")
+                answer = await reader.read(12)
+            await hang_up(writer)
+            return answer
+
+    # This loop looks at its timers before it looks again who has something to read.
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        assert runner.run(scenario()) == b"HTTP/1.1 204"

@@ -7,6 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from dragoman.errors import (
+    InvalidParamsError,
     RateLimitedError,
     StoreUnavailableError,
     TaskNotCancelableError,
@@ -18,6 +19,7 @@ from dragoman.model.tasks import TaskState
 from dragoman.server.errands import Answer, Errand, decode_answer
 from dragoman.server.hub import Follower
 from dragoman.server.runner import INTERRUPTED_REASON
+from dragoman.server.vault import Vault
 from dragoman.service.worker import Completed, Outcome, Turn
 from dragoman.stores.base import (
     Scope,
@@ -180,6 +182,34 @@ async def test_an_answer_is_in_the_journal_with_what_came_with_it(
     assert (entry.kind, entry.name) == ("ask", name)
     assert decode_answer(entry.result) == Answer(errand=errand)
     await delivery.settled
+
+
+async def test_a_secret_is_kept_under_the_number_of_its_answer() -> None:
+    on = await stage(ask)
+    live = on.begin()
+    await live.settled()
+    errand = Errand(message=user_message("[not shown]", "that"))
+    delivery = on.runner.deliver(live, errand, None, Vault().seal("t-1", user_message("hush")))
+    await delivery.stored
+    (entry,) = await on.store.read_journal("t-1")
+    assert decode_answer(entry.result) == Answer(errand=replace(errand, secret=entry.n))
+    assert b"hush" not in entry.result
+    await delivery.settled
+    # The turn had another vault, and could not make anything of it.
+    assert (await on.task()).status.state is FAILED
+    assert await on.store.read_secret("t-1", entry.n) is None
+
+
+async def test_a_secret_that_comes_late_is_not_taken() -> None:
+    gate = Gate()
+    on = await stage(gate.run)
+    live = on.begin()
+    await gate.reached.wait()
+    with pytest.raises(InvalidParamsError, match="comes too late"):
+        on.runner.deliver(live, Errand(message=user_message("[not shown]")), None, b"sealed")
+    gate.opened.set()
+    await live.settled()
+    assert [text_of(message.parts) for message in (await on.task()).history] == ["hello"]
 
 
 async def test_an_answer_that_no_turn_waits_for_brings_the_turn_back() -> None:

@@ -20,6 +20,7 @@ from dragoman.server.hub import Hub
 from dragoman.server.runner import Limits, Runner
 from dragoman.server.sending import Accepted, Sender
 from dragoman.server.sends import Sends
+from dragoman.server.vault import PLACEHOLDER, Vault
 from dragoman.service.principal import Principal
 from dragoman.service.service import Call
 from dragoman.service.worker import Completed, Outcome, Turn
@@ -66,8 +67,14 @@ class Post:
     def __init__(self, worker: ScriptedWorker, window_seconds: float) -> None:
         self.store = Store()
         self.clock = FakeClock()
+        vault = Vault()
         self.runner = Runner(
-            worker=worker, store=self.store, clock=self.clock, hub=Hub(), limits=Limits()
+            worker=worker,
+            store=self.store,
+            clock=self.clock,
+            hub=Hub(),
+            limits=Limits(),
+            vault=vault,
         )
         self.sender = Sender(
             worker=worker,
@@ -75,6 +82,7 @@ class Post:
             runner=self.runner,
             sends=Sends(self.store, self.clock, window_seconds),
             clock=self.clock,
+            vault=vault,
         )
 
     async def send(self, request: SendMessageRequest) -> Accepted:
@@ -526,3 +534,32 @@ async def test_a_message_that_begins_anew_is_asked_about_as_the_new_one_it_is() 
     assert await at.sender.has_ended(SCOPE, ended)
     assert not await at.sender.has_ended(SCOPE, "mine")
     assert await at.sender.skill_for(request(message_id="m-2"), ANEW) == "echo"
+
+
+# --- secrets ------------------------------------------------------------------------------------
+
+
+async def test_a_secret_reaches_the_turn_and_nothing_else() -> None:
+    told: list[str | None] = []
+
+    async def run(turn: Turn) -> Outcome:
+        answer = await turn.ask(agent_message("secret?"))
+        told.extend((answer.parts[0].text, turn.message.parts[0].text))
+        return Completed()
+
+    on = await post(run)
+    first = await on.send(request())
+    await first.settled
+    task_id = first.live.task_id
+    again = request("hush", message_id="m-2", task_id=task_id)
+    sent = await on.send(again)
+    assert sent.stored is not None
+    await sent.stored
+    await sent.settled
+    assert told == ["hush", PLACEHOLDER]
+    stored = await on.store.load(SCOPE, task_id)
+    assert "hush" not in str(stored)
+    assert "hush" not in str(await on.store.read_journal(task_id))
+    assert PLACEHOLDER in str(await on.store.read_entries(task_id, until=100))
+    # It is known for the same when it is sent again.
+    assert isinstance(await on.sender.send(again, CALL), StoredTask)

@@ -13,6 +13,7 @@ from dragoman.errors import StoreError
 from dragoman.model.messages import Message
 from dragoman.model.operations import SendMessageConfiguration, SendMessageRequest
 from dragoman.server.sends import Sends, digest_of
+from dragoman.server.vault import concealed
 from dragoman.stores.base import Scope, SendKey, SendRecord
 from dragoman.stores.memory import MemoryTaskStore
 from dragoman.testing.clock import FakeClock
@@ -231,3 +232,17 @@ async def test_old_records_are_dropped_from_the_store() -> None:
 async def test_with_a_window_of_0_nothing_is_kept_and_nothing_known() -> None:
     here = await desk(window_seconds=0)
     assert await here.sends.recall(SCOPE, REQUEST) == (None, None)
+
+
+# --- secrets ------------------------------------------------------------------------------------
+
+
+async def test_of_a_secret_only_the_ids_are_compared() -> None:
+    on = await desk()
+    record = replace(await on.record(), digest=digest_of(concealed(REQUEST)), task_id="t-1")
+    await on.store_send(record)
+    other = replace(REQUEST, message=user_message("something else"))
+    for request in (REQUEST, other):
+        _, known = await on.sends.recall(SCOPE, request)
+        assert known is not None
+        assert known.task_id == "t-1"

@@ -423,6 +423,7 @@ async def test_the_hook_sees_the_task_that_was_canceled() -> None:
     on = Stage()
     on.live.begin()
     on.live.do(Say(agent_message()), Cancel())
+    await on.commit()
     await on.turns.clean_up(on.live.task)
     (turn,) = on.worker.canceled_turns
     assert (turn.task_id, turn.message) == ("t-1", user_message())
@@ -437,6 +438,7 @@ async def test_a_cleanup_that_fails_is_logged(caplog: pytest.LogCaptureFixture) 
     on = Stage(worker=Clumsy())
     on.live.begin()
     on.live.do(Cancel())
+    await on.commit()
     await on.turns.clean_up(on.live.task)
     assert caplog.messages == ["task t-1: the cleanup hook failed"]
 
@@ -452,6 +454,7 @@ async def test_a_cleanup_needs_no_slot_and_has_nothing_more_to_say() -> None:
     assert on.take_slot()
     on.live.begin()
     on.live.do(Cancel())
+    await on.commit()
     await on.turns.clean_up(on.live.task)
     assert on.worker.cleaned_up.is_set()
     assert on.slots.waiting == 0

@@ -197,6 +197,10 @@ async def test_a_task_that_is_canceled_before_it_can_be_read_is_not_run_and_free
     on.runner.run_again(live)
     await on.clock.until_asleep()
     await on.runner.cancel(live)
+    # For whom it was begun is read before the cleanup.
+    await on.clock.until_asleep()
+    on.store.unread_journals = 0
+    on.clock.advance(STORE_POLL_SECONDS)
     await on.worker.cleaned_up.wait()
     on.runner.check()
     assert ((await on.stored("t-0")).state, runs) == (CANCELED, [])

@@ -10,6 +10,7 @@ from dragoman.errors import RateLimitedError, TaskNotFoundError
 from dragoman.model.documents import EventDocument
 from dragoman.model.operations import Operation
 from dragoman.server.exchange import Exchange
+from dragoman.server.expiry import ExpiringStream
 from dragoman.server.rate_limit import RateSettings
 from dragoman.server.turnstile import Turnstile
 from dragoman.service.principal import Principal
@@ -149,3 +150,14 @@ async def test_a_stream_that_does_not_open_is_not_held() -> None:
         with pytest.raises(TaskNotFoundError):
             await gate.hold(visitor("alice"), failing)
     await gate.hold(visitor("alice"), opening)
+
+
+async def test_a_stream_ends_with_what_its_caller_has_shown_and_counts_until_it_is_closed() -> None:
+    gate, found = turnstile(max_streams=1), visitor("alice")
+    found.principal = Principal(owner="alice", expires_ms=FakeClock().now_ms() + 1000)
+    stream = await gate.hold(found, opening)
+    assert isinstance(stream, ExpiringStream)
+    with pytest.raises(RateLimitedError):
+        await gate.hold(found, opening)
+    await stream.aclose()
+    await gate.hold(found, opening)

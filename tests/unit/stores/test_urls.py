@@ -3,7 +3,7 @@ import pytest
 from dragoman.errors import UsageError
 from dragoman.stores.memory import MemoryTaskStore
 from dragoman.stores.sqlite.store import SQLiteTaskStore
-from dragoman.stores.urls import database_path, open_store
+from dragoman.stores.urls import beside, database_path, open_store
 
 
 def test_memory_is_the_store_in_memory() -> None:
@@ -55,3 +55,20 @@ def test_the_file_of_a_store_is_known_without_opening_it() -> None:
 def test_memory_has_no_file() -> None:
     with pytest.raises(UsageError, match="no file to look at"):
         database_path("memory:")
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("sqlite:///tasks.db", "sqlite:///tasks.flights-2.db"),
+        ("sqlite:////var/tasks.db", "sqlite:////var/tasks.flights-2.db"),
+        ("sqlite:///tasks", "sqlite:///tasks.flights-2"),
+        ("memory:", "memory:"),
+    ],
+)
+def test_another_agent_has_its_store_beside(url: str, expected: str) -> None:
+    assert beside(url, "Flights & 2") == expected
+
+
+def test_a_name_without_letters_has_one_too() -> None:
+    assert beside("sqlite:///t.db", "航班") == "sqlite:///t.agent.db"

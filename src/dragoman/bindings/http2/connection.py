@@ -76,9 +76,7 @@ class Connection:
         try:
             self._receiver.receive(data, now)
         except ConnectionFailedError as problem:
-            self.failure = problem
-            self._outbox.drop_all()
-            self._outbox.add(payloads.goaway(self._streams.last, problem.code, problem.reason))
+            self.fail(problem)
 
     def take_events(self) -> list[Event]:
         """Return what has happened since the last time."""
@@ -106,6 +104,21 @@ class Connection:
     def has_greeted(self) -> bool:
         """Tell whether the peer has begun to speak HTTP/2."""
         return self._receiver.has_greeted
+
+    @property
+    def amid_head_since(self) -> float | None:
+        """When the peer began a head that it has not ended; see ``Receiver``."""
+        return self._receiver.amid_head_since
+
+    @property
+    def last_stream(self) -> int:
+        """The highest number of a stream that has begun; it grows with every one."""
+        return self._streams.last
+
+    @property
+    def has_told_last(self) -> bool:
+        """Tell whether the peer has been told that no more streams are taken."""
+        return self._streams.is_closed
 
     @property
     def held_bytes(self) -> int:
@@ -186,6 +199,12 @@ class Connection:
             self._is_draining = True
             self._outbox.add(payloads.goaway(MAX_WINDOW, ErrorCode.NO_ERROR))
             self._outbox.add(frames.write_frame(frames.PING, 0, 0, LAST_PING))
+
+    def fail(self, problem: ConnectionFailedError) -> None:
+        """End for a reason, and tell it; what was to be sent is dropped."""
+        self.failure = problem
+        self._outbox.drop_all()
+        self._outbox.add(payloads.goaway(self._streams.last, problem.code, problem.reason))
 
     def close(self) -> None:
         """Say which stream was the last. The driver closes the connection after that."""

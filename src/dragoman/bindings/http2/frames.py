@@ -84,6 +84,7 @@ _STREAM: Final = 2**31 - 1
 # The length and the kind in one, the flags, the stream.
 _HEAD: Final = Struct(">IBI")
 _HEAD_BYTES: Final = _HEAD.size
+_KIND_AT: Final = 3
 _SIZES: Final = {PRIORITY: 5, RST_STREAM: 4, PING: 8, WINDOW_UPDATE: 4}
 """The kinds that have one length only."""
 
@@ -131,6 +132,16 @@ class FrameReader:
         if data:
             # What has been gone through goes, what has not been stays.
             self._partial[:] = data[at:]
+
+    @property
+    def is_amid_data(self) -> bool:
+        """Tell whether what has come of a frame is of DATA."""
+        return len(self._partial) > _KIND_AT and self._partial[_KIND_AT] == DATA
+
+    @property
+    def is_between(self) -> bool:
+        """Tell whether all that has come was whole frames."""
+        return not self._partial
 
     def _is_whole(self) -> bool:
         """Tell whether what has come is worth going through: bytes may come one by one."""

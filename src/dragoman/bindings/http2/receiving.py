@@ -37,6 +37,8 @@ LAST_PING: Final = b"goodbye\0"
 
 _OF_CONNECTION: Final = frozenset({frames.SETTINGS, frames.PING, frames.GOAWAY})
 
+_OF_HEADS: Final = frozenset({frames.HEADERS, frames.CONTINUATION})
+
 
 class Receiver:
     """Reads what the peer sends, and acts on it.
@@ -48,6 +50,8 @@ class Receiver:
 
     Attributes:
         has_greeted: whether the peer has begun as every peer must.
+        amid_head_since: when the peer began what it must send at once and has not ended: a header
+            block, or a frame of any kind but DATA. None if it owes nothing of that kind.
         granted: how many bytes the peer may still send on all streams together.
         resets: the budget for calls that the peer ends before they are answered.
     """
@@ -62,6 +66,7 @@ class Receiver:
     ) -> None:
         """Begin with the preface."""
         self.has_greeted = False
+        self.amid_head_since: float | None = None
         self.resets: Final = Budget(*RESETS)
         self._streams = streams
         self._outbox = outbox
@@ -99,6 +104,14 @@ class Receiver:
                 self._take(frame)
             except StreamFailedError as problem:
                 self._fail_stream(problem)
+        if not self._is_amid_head():
+            self.amid_head_since = None
+        elif self.amid_head_since is None:
+            self.amid_head_since = now
+
+    def _is_amid_head(self) -> bool:
+        reader = self._reader
+        return self._blocks.is_open or not (reader.is_between or reader.is_amid_data)
 
     def _greet(self, data: bytes) -> bytes:
         """Check the preface, or as much as has come of it; return what follows."""
@@ -117,6 +130,8 @@ class Receiver:
             if kind != frames.SETTINGS or frame.flags & ACK:
                 raise ConnectionFailedError(ErrorCode.PROTOCOL_ERROR, "Settings are missing")
             self.has_greeted = True
+        if kind not in _OF_HEADS:
+            self.amid_head_since = None  # This one has ended; what follows it has its own time.
         handle = self._handlers.get(kind)
         if handle is None:
             self._chatter.spend(self._now)  # 5.5: what is unknown is ignored.
@@ -138,6 +153,7 @@ class Receiver:
             self._take_block(block)
 
     def _take_block(self, block: Block) -> None:
+        self.amid_head_since = None
         number = block.stream
         if number <= self._streams.last:
             self._take_trailers(block)

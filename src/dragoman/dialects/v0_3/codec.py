@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, assert_never
 
 import msgspec
 
+from dragoman.dialects.additions import NO_ADDITIONS, Additions
 from dragoman.dialects.base import Reading
 from dragoman.dialects.fields import Fields, read_json
 from dragoman.dialects.legacy_error_readers import read_error_object, read_http_error
@@ -17,7 +18,7 @@ from dragoman.dialects.legacy_errors import ERRORS_0_3, error_object, http_error
 from dragoman.dialects.v0_3.answers import decode_event, decode_result
 from dragoman.dialects.v0_3.card import encode_card
 from dragoman.dialects.v0_3.decode import READERS, decode_query
-from dragoman.dialects.v0_3.encode import Writer, has_stopped
+from dragoman.dialects.v0_3.encode import Writer
 from dragoman.dialects.v0_3.methods import METHODS, NAMES
 from dragoman.dialects.v0_3.push import task_config_members
 from dragoman.dialects.v0_3.requests import encode_request
@@ -63,7 +64,12 @@ class V0_3:  # noqa: N801 - the name of the version
     has_messages: bool = True
 
     def __init__(
-        self, name: str = "0.3", *, is_dual: bool = False, is_strict: bool = False
+        self,
+        name: str = "0.3",
+        *,
+        is_dual: bool = False,
+        is_strict: bool = False,
+        additions: Additions = NO_ADDITIONS,
     ) -> None:
         """Make the form itself, or a variant.
 
@@ -74,10 +80,11 @@ class V0_3:  # noqa: N801 - the name of the version
                 ways of the 0.x reference, 6.1: a task named by ``taskId`` (D8), parts without
                 ``kind`` (D9, D11), no ``messageId`` (D10), roles of 1.0 (D11), null for absent
                 (D19), names of the proto (D20). Answers, and what a client reads, are the same.
+            additions: what a profile writes beyond 0.3.
         """
         self.name = name
         self._is_strict = is_strict
-        self._writer = Writer(is_dual=is_dual)
+        self._writer = Writer(is_dual=is_dual, additions=additions)
 
     def operation(self, method: str) -> Operation | None:
         """Return the operation of a method name, None if there is none such."""
@@ -93,7 +100,7 @@ class V0_3:  # noqa: N801 - the name of the version
             check_request(operation, params)
         if operation in _SENDS:
             request, is_typed = decode_send(params)
-            return Reading(request, _DUAL[self.name] if is_typed else self)
+            return Reading(request, _DUAL.get(self.name, self) if is_typed else self)
         return Reading(READERS[operation](Fields(read_json(params))), self)
 
     def decode_query(self, operation: Operation, fields: Mapping[str, str]) -> Request:
@@ -181,19 +188,18 @@ class Frames:
 
     def write(self, event: EventDocument) -> tuple[bytes, ...]:
         """Return the frames of an event; the last of a stream says ``final``, or is a message."""
-        self.has_ended = self.has_ended or _ends_stream(event.value)
+        self.has_ended = self.has_ended or self._ends_stream(event.value)
         return event.spelled(self._name, self._spell)
 
     def _spell(self, event: EventDocument) -> tuple[bytes, ...]:
         return tuple([_encode(frame) for frame in self._writer.frames(event.value)])
 
-
-def _ends_stream(event: StreamResponse) -> bool:
-    if event.status_update is not None:
-        return has_stopped(event.status_update.status)
-    if event.task is not None:
-        return has_stopped(event.task.status)
-    return event.message is not None
+    def _ends_stream(self, event: StreamResponse) -> bool:
+        if event.status_update is not None:
+            return self._writer.has_stopped(event.status_update.status)
+        if event.task is not None:
+            return self._writer.has_stopped(event.task.status)
+        return event.message is not None
 
 
 V0_3_DIALECT: Final = V0_3()

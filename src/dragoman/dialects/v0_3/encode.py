@@ -9,8 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, cast
 
+from dragoman.dialects.additions import NO_ADDITIONS, Additions
 from dragoman.dialects.part_marks import spell_part
 from dragoman.dialects.tolerant import INPUT_REQUEST
+from dragoman.model.client_tools import CLIENT_TOOLS
+from dragoman.model.client_tools import INPUT_REQUEST as MEMBER
 from dragoman.model.events import TaskStatusUpdateEvent
 from dragoman.model.messages import Role
 from dragoman.model.tasks import TaskState
@@ -22,7 +25,7 @@ if TYPE_CHECKING:
     from dragoman.model.parts import Part
     from dragoman.model.tasks import Artifact, Task, TaskStatus
 
-__all__ = ("STATES", "Writer", "has_stopped")
+__all__ = ("STATES", "Writer")
 
 _ROLES: Final = {Role.USER: "user", Role.AGENT: "agent"}
 STATES: Final = {
@@ -33,15 +36,23 @@ STATES: Final = {
 class Writer:
     """Makes the objects of one variant of the form."""
 
-    __slots__ = ("_discriminators", "_is_dual")
+    __slots__ = ("_additions", "_discriminators", "_is_dual")
 
-    def __init__(self, *, is_dual: bool = False) -> None:
-        """Choose whether parts have ``type`` and artifacts ``index`` as well."""
+    def __init__(self, *, is_dual: bool = False, additions: Additions = NO_ADDITIONS) -> None:
+        """Choose whether parts have ``type`` and artifacts ``index`` as well, and a profile."""
         self._is_dual = is_dual
+        self._additions = additions
         self._discriminators = ("kind", "type") if is_dual else ("kind",)
 
-    def message(self, message: Message) -> JsonObject:
-        """Return a message."""
+    def has_stopped(self, status: TaskStatus) -> bool:
+        """Tell whether the task has ended or waits: then ``final`` is true (5.9)."""
+        state = status.state
+        return state.is_terminal or (state.is_interrupted and self._additions.ends_at_pauses)
+
+    def message(self, message: Message, *, is_question: bool = False) -> JsonObject:
+        """Return a message; ``is_question`` if it is what a task waits to be told."""
+        if self._additions.dress is not None:
+            message = self._additions.dress(message, is_question)
         members: JsonObject = {
             "kind": "message",
             "messageId": message.message_id,
@@ -90,7 +101,7 @@ class Writer:
             return [self.message(event.message)]
         if (task := event.task) is not None:
             frames = [self.task(task)]
-            if has_stopped(task.status):
+            if self.has_stopped(task.status):
                 context_id = task.context_id or task.id
                 last = TaskStatusUpdateEvent(
                     task_id=task.id, context_id=context_id, status=task.status
@@ -105,7 +116,7 @@ class Writer:
             "taskId": event.task_id,
             "contextId": event.context_id,
             "status": self._status(event.status),
-            "final": has_stopped(event.status),
+            "final": self.has_stopped(event.status),
         }
         if event.metadata is not None:
             members["metadata"] = event.metadata
@@ -127,7 +138,8 @@ class Writer:
     def _status(self, status: TaskStatus) -> JsonObject:
         members: JsonObject = {"state": STATES.get(status.state, "unknown")}
         if status.message is not None:
-            members["message"] = self.message(status.message)
+            is_question = status.state is TaskState.INPUT_REQUIRED
+            members["message"] = self.message(status.message, is_question=is_question)
         if status.timestamp is not None:
             members["timestamp"] = status.timestamp
         return members
@@ -153,15 +165,13 @@ class Writer:
         return [spell_part(part, self._discriminators) for part in parts]
 
 
-def has_stopped(status: TaskStatus) -> bool:
-    """Tell whether the task has ended or waits: then ``final`` is true (5.9)."""
-    return status.state.is_terminal or status.state.is_interrupted
-
-
 def _message_metadata(metadata: JsonObject) -> JsonObject:
     request = metadata.get(INPUT_REQUEST)
     if not isinstance(request, dict):
-        return {"metadata": metadata}
+        entry = metadata.get(CLIENT_TOOLS)
+        told = cast("JsonObject", entry).get(MEMBER) if isinstance(entry, dict) else None
+        # Readers that do not know the member leave it out.
+        return {"metadata": metadata} | ({} if told is None else {MEMBER: told})
     rest = {name: value for name, value in metadata.items() if name != INPUT_REQUEST}
     members: JsonObject = {"inputRequest": request}
     return {"metadata": rest, **members} if rest else members

@@ -9,7 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from dragoman.dialects.fields import Fields, read_json
-from dragoman.dialects.part_marks import lift_part
+from dragoman.dialects.part_marks import lift_part, without_tool_mark
 from dragoman.dialects.tolerant import discriminator_of, media_type, read_file, read_message
 from dragoman.dialects.v0_3.push import read_config
 from dragoman.dialects.v0_3.wire import FilePart, MessageSendParams, TextPart
@@ -87,6 +87,7 @@ def _decode_leniently(params: bytes) -> tuple[SendMessageRequest, bool]:
     message = read_message(sent.whole, "message", role=Role.USER)
     message = replace(
         message,
+        parts=tuple([without_tool_mark(part) for part in message.parts]),
         # 8.3: an example of 0.2 has it beside the message.
         message_id=message.message_id or fields.text("messageId"),
         task_id=message.task_id or fields.text("taskId", "id"),

@@ -19,9 +19,11 @@ RULES: Final = {
     "schema": "the tables, indexes and triggers are those of this version",
     "type": "every value is of the kind of its column",
     **TASK_RULES,
-    "stray": "logs, snapshots, results and messages belong to a task that there is",
+    "stray": "logs, snapshots, results, messages and webhooks belong to a task that there is",
     "alias": "what a client calls a task leads to a task of the same owner",
     "send": "the record of a send leads to a task of the same owner, if to any",
+    "webhook": "a webhook is of its task's owner, stands within the log, and waits if it must",
+    "letter": "a dead letter is of a webhook that there is, and of an event it has come to",
     "counter": "tasks are counted right, per owner and state",
 }
 """Every rule by its name, in the order of checking."""
@@ -52,6 +54,7 @@ def check_database(
         yield from _schema(connection)
         yield from _tasks(connection, progress)
         yield from _strays(connection)
+        yield from _webhooks(connection)
         yield from _counters(connection)
     except sqlite3.DatabaseError as error:
         # What is broken inside cannot be read to its end.
@@ -97,6 +100,13 @@ def _strays(connection: sqlite3.Connection) -> Iterator[Finding]:
         yield Finding("alias", f"{alias!r} is no name of a task of its owner", task_id)
     for message_id, task_id in connection.execute(_QUERIES["stray_sends"]):
         yield Finding("send", f"{message_id!r} went to no task of its owner", task_id)
+
+
+def _webhooks(connection: sqlite3.Connection) -> Iterator[Finding]:
+    for task_id, webhook_id, text in connection.execute(_QUERIES["wrong_webhooks"]):
+        yield Finding("webhook", f"{webhook_id!r} {text}", task_id)
+    for task_id, webhook_id, seq in connection.execute(_QUERIES["wrong_letters"]):
+        yield Finding("letter", f"that of event {seq} for {webhook_id!r} is none", task_id)
 
 
 def _counters(connection: sqlite3.Connection) -> Iterator[Finding]:

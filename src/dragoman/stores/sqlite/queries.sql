@@ -90,6 +90,20 @@ UPDATE tasks SET
 FROM given
 WHERE tasks.id = given.id;
 
+-- name: insert_secrets
+-- Keep what only the turns of a task may see.
+INSERT INTO secrets (task_id, n, body)
+SELECT * FROM (VALUES (?, ?, ?)...)
+WHERE column1 IS NOT NULL;
+
+-- name: delete_secrets
+-- Drop those of tasks that have ended.
+DELETE FROM secrets WHERE task_id IN (SELECT column1 FROM (VALUES (?)...));
+
+-- name: count_secrets
+-- Tell whether there are any.
+SELECT count(*) FROM (SELECT 1 FROM secrets LIMIT 1);
+
 -- name: delete_inbox
 -- Drop what a task has taken up.
 DELETE FROM inbox WHERE task_id = ? AND n <= ?;
@@ -239,6 +253,9 @@ SELECT n, body FROM inbox WHERE task_id = ? ORDER BY n;
 -- name: select_journal
 SELECT n, kind, name, result, seq FROM journal WHERE task_id = ? ORDER BY n;
 
+-- name: select_secret
+SELECT body FROM secrets WHERE task_id = ? AND n = ?;
+
 -- name: select_send
 SELECT digest, at_ms, task_id, reply FROM sends
 WHERE id = ? AND tenant = ? AND owner = ? AND message_id = ?;
@@ -246,6 +263,196 @@ WHERE id = ? AND tenant = ? AND owner = ? AND message_id = ?;
 -- name: select_send_keys
 -- All of them, oldest first, to fill the index in memory at start.
 SELECT id, tenant, owner, message_id FROM sends ORDER BY id;
+
+-- --- webhooks ---------------------------------------------------------------------------------
+
+-- name: insert_webhook
+-- Register one with its task: it is told of everything.
+INSERT INTO webhooks (
+    task_id, id, tenant, owner, dialect, host, wants, created_ms, config, cursor, state, due_ms, pending_since_ms
+)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 0, 0, ?10, ?10);
+
+-- name: put_webhook
+-- Register one at a task, to be told of what follows; or replace one, which then goes on where it stands. One that
+-- is the same as before is left as it is.
+INSERT INTO webhooks (
+    task_id, id, tenant, owner, dialect, host, wants, created_ms, config, cursor, state, is_over
+)
+SELECT
+    tasks.id, ?2, tenant, owner, ?3, ?4, ?5, ?6, ?7,
+    coalesce(
+        (
+            SELECT events.seq + events.count - 1 FROM events
+            WHERE events.task_id = tasks.id ORDER BY events.seq DESC LIMIT 1
+        ),
+        tasks.seq
+    ),
+    state,
+    state IN (3, 4, 5, 7)
+FROM tasks WHERE tasks.id = ?1
+ON CONFLICT (task_id, id) DO UPDATE SET
+    dialect = excluded.dialect,
+    host = excluded.host,
+    wants = excluded.wants,
+    config = excluded.config,
+    attempts = 0,
+    finding = '',
+    due_ms = excluded.created_ms,
+    claim = claim + 1,
+    claimed_until_ms = 0
+WHERE (dialect, wants, config) <> (excluded.dialect, excluded.wants, excluded.config);
+
+-- name: mark_webhooks
+-- Note that tasks have new events, each with whether a status is among them. Only the first time costs a write.
+WITH given (id, at_ms, has_status) AS (VALUES (?, ?, ?)...)
+UPDATE webhooks SET pending_since_ms = given.at_ms, due_ms = given.at_ms
+FROM given
+WHERE webhooks.task_id = given.id
+  AND pending_since_ms = 0
+  AND (given.has_status OR instr(wants, 'artifacts'));
+
+-- name: delete_webhook
+DELETE FROM webhooks WHERE task_id = ? AND id = ?;
+
+-- name: delete_letters
+DELETE FROM dead_letters WHERE task_id = ? AND webhook_id = ?;
+
+-- name: has_due_webhooks
+-- Whether there is anything to take.
+SELECT EXISTS (
+    SELECT 1 FROM webhooks
+    WHERE pending_since_ms > 0
+      AND due_ms <= ?1
+      AND claimed_until_ms <= ?1
+      AND host NOT IN (SELECT value FROM json_each(?2))
+);
+
+-- name: take_webhooks
+-- Take what is due and not taken, but for some hosts. Returns rows in no order.
+UPDATE webhooks SET claim = claim + 1, claimed_until_ms = ?2
+WHERE rowid IN (
+    SELECT rowid FROM webhooks
+    WHERE pending_since_ms > 0
+      AND due_ms <= ?1
+      AND claimed_until_ms <= ?1
+      AND host NOT IN (SELECT value FROM json_each(?4))
+    ORDER BY due_ms LIMIT ?3
+)
+RETURNING rowid;
+
+-- name: advance_webhook
+-- Move the cursor of one that is taken; an event before it is a dead letter, and moves nothing.
+UPDATE webhooks SET
+    state = iif(?4 > cursor, ?5, state),
+    cursor = max(cursor, ?4),
+    attempts = 0,
+    finding = ''
+WHERE task_id = ?1 AND id = ?2 AND claim = ?3;
+
+-- name: keep_webhook
+-- After that: stay with it if there is something left in the log or among the letters.
+UPDATE webhooks SET pending_since_ms = ?3, claimed_until_ms = ?4
+WHERE task_id = ?1 AND id = ?2
+  AND (
+      cursor < (
+          SELECT events.seq + events.count - 1 FROM events
+          WHERE events.task_id = ?1 ORDER BY events.seq DESC LIMIT 1
+      )
+      OR EXISTS (SELECT 1 FROM dead_letters WHERE task_id = ?1 AND webhook_id = ?2 AND is_queued)
+  );
+
+-- name: rest_webhook
+-- Or else: nothing is left, and if its task has ended nothing will come.
+UPDATE webhooks SET
+    pending_since_ms = 0,
+    claimed_until_ms = 0,
+    due_ms = 0,
+    is_over = EXISTS (SELECT 1 FROM tasks WHERE tasks.id = ?1 AND tasks.state IN (3, 4, 5, 7))
+WHERE task_id = ?1 AND id = ?2;
+
+-- name: postpone_webhook
+UPDATE webhooks SET attempts = ?4, due_ms = ?5, finding = ?6, claimed_until_ms = 0
+WHERE task_id = ?1 AND id = ?2 AND claim = ?3;
+
+-- name: release_webhooks
+-- Whoever had taken them is gone.
+UPDATE webhooks SET claimed_until_ms = 0 WHERE pending_since_ms > 0 AND claimed_until_ms > 0;
+
+-- name: put_letter
+INSERT OR REPLACE INTO dead_letters (task_id, webhook_id, seq, attempts, finding, at_ms)
+VALUES (?, ?, ?, ?, ?, ?);
+
+-- name: delete_letter
+DELETE FROM dead_letters WHERE task_id = ? AND webhook_id = ? AND seq = ?;
+
+-- name: queue_letter
+UPDATE dead_letters SET is_queued = 1 WHERE task_id = ? AND webhook_id = ? AND seq = ? AND NOT is_queued;
+
+-- name: wake_webhook
+-- Its letters are to be sent, at once.
+UPDATE webhooks SET
+    pending_since_ms = iif(pending_since_ms > 0, pending_since_ms, ?3), due_ms = ?3, attempts = 0
+WHERE task_id = ?1 AND id = ?2;
+
+-- name: delete_all_webhooks
+DELETE FROM webhooks WHERE task_id IN (SELECT column1 FROM (VALUES (?)...));
+
+-- name: delete_all_letters
+DELETE FROM dead_letters WHERE task_id IN (SELECT column1 FROM (VALUES (?)...));
+
+-- name: select_tasks_to_tell_of
+-- Those among the given that have something to send.
+SELECT DISTINCT task_id FROM webhooks
+WHERE pending_since_ms > 0 AND task_id IN (SELECT column1 FROM (VALUES (?)...));
+
+-- name: select_tasks_with_webhooks
+-- Those that may still have events.
+SELECT DISTINCT task_id FROM webhooks WHERE is_over = 0;
+
+-- name: select_webhooks
+-- One of the clauses below follows.
+SELECT
+    task_id, id, tenant, owner, dialect, host, wants, created_ms, config, cursor, state, attempts, finding, due_ms,
+    claim, claimed_until_ms, pending_since_ms,
+    coalesce(
+        (
+            SELECT min(seq) FROM dead_letters
+            WHERE dead_letters.task_id = webhooks.task_id AND webhook_id = webhooks.id AND is_queued
+        ),
+        0
+    )
+FROM webhooks;
+
+-- name: webhook_of_key
+WHERE task_id = ? AND id = ?;
+
+-- name: webhooks_of_rows
+WHERE rowid IN (SELECT value FROM json_each(?)) ORDER BY due_ms;
+
+-- name: webhooks_of_task
+WHERE task_id = ? AND (created_ms, id) > (?, ?) ORDER BY created_ms, id LIMIT ?;
+
+-- name: webhooks_after
+WHERE (task_id, id) > (?, ?) ORDER BY task_id, id LIMIT ?;
+
+-- name: select_letters
+SELECT dead_letters.task_id, webhook_id, seq, host, dead_letters.attempts, dead_letters.finding, at_ms, is_queued
+FROM dead_letters JOIN webhooks ON webhooks.task_id = dead_letters.task_id AND webhooks.id = webhook_id
+WHERE (dead_letters.task_id, webhook_id, seq) > (?, ?, ?)
+ORDER BY dead_letters.task_id, webhook_id, seq LIMIT ?;
+
+-- name: count_webhooks
+SELECT
+    (SELECT count(*) FROM webhooks WHERE task_id = ?1),
+    (SELECT count(*) FROM webhooks WHERE tenant = ?2 AND owner = ?3 AND is_over = 0);
+
+-- name: webhook_overview
+SELECT
+    (SELECT count(*) FROM webhooks),
+    (SELECT count(*) FROM webhooks WHERE pending_since_ms > 0),
+    (SELECT coalesce(min(pending_since_ms), 0) FROM webhooks WHERE pending_since_ms > 0),
+    (SELECT count(*) FROM dead_letters);
 
 -- --- looking from outside ---------------------------------------------------------------------
 
@@ -297,6 +504,17 @@ UNION SELECT task_id, 'sends' FROM sends
 WHERE typeof(tenant) <> 'text' OR typeof(owner) <> 'text' OR typeof(message_id) <> 'text'
    OR typeof(digest) <> 'blob' OR typeof(at_ms) <> 'integer' OR typeof(task_id) <> 'text'
    OR typeof(reply) <> 'blob'
+UNION SELECT task_id, 'webhooks' FROM webhooks
+WHERE typeof(task_id) <> 'text' OR typeof(id) <> 'text' OR typeof(tenant) <> 'text' OR typeof(owner) <> 'text'
+   OR typeof(dialect) <> 'text' OR typeof(host) <> 'text' OR typeof(wants) <> 'text'
+   OR typeof(created_ms) <> 'integer' OR typeof(cursor) <> 'integer' OR typeof(state) <> 'integer'
+   OR typeof(attempts) <> 'integer' OR typeof(finding) <> 'text' OR typeof(due_ms) <> 'integer'
+   OR typeof(claim) <> 'integer' OR typeof(claimed_until_ms) <> 'integer'
+   OR typeof(pending_since_ms) <> 'integer' OR typeof(is_over) <> 'integer' OR typeof(config) <> 'blob'
+UNION SELECT task_id, 'dead_letters' FROM dead_letters
+WHERE typeof(task_id) <> 'text' OR typeof(webhook_id) <> 'text' OR typeof(seq) <> 'integer'
+   OR typeof(attempts) <> 'integer' OR typeof(finding) <> 'text' OR typeof(at_ms) <> 'integer'
+   OR typeof(is_queued) <> 'integer'
 UNION SELECT '', 'counters' FROM counters
 WHERE typeof(tenant) <> 'text' OR typeof(owner) <> 'text' OR typeof(state) <> 'integer' OR typeof(n) <> 'integer';
 
@@ -305,7 +523,9 @@ WHERE typeof(tenant) <> 'text' OR typeof(owner) <> 'text' OR typeof(state) <> 'i
 SELECT DISTINCT task_id, 'events' FROM events WHERE task_id NOT IN (SELECT id FROM tasks)
 UNION ALL SELECT task_id, 'snapshots' FROM snapshots WHERE task_id NOT IN (SELECT id FROM tasks)
 UNION ALL SELECT DISTINCT task_id, 'journal' FROM journal WHERE task_id NOT IN (SELECT id FROM tasks)
-UNION ALL SELECT DISTINCT task_id, 'inbox' FROM inbox WHERE task_id NOT IN (SELECT id FROM tasks);
+UNION ALL SELECT DISTINCT task_id, 'inbox' FROM inbox WHERE task_id NOT IN (SELECT id FROM tasks)
+UNION ALL SELECT DISTINCT task_id, 'webhooks' FROM webhooks WHERE task_id NOT IN (SELECT id FROM tasks)
+UNION ALL SELECT DISTINCT task_id, 'dead_letters' FROM dead_letters WHERE task_id NOT IN (SELECT id FROM tasks);
 
 -- name: stray_aliases
 -- Names of tasks that their owner does not have.
@@ -331,3 +551,36 @@ FROM (
     UNION ALL SELECT tenant, owner, state, 0, count(*) FROM tasks GROUP BY tenant, owner, state
 )
 GROUP BY tenant, owner, state HAVING sum(counted) <> sum(found);
+
+-- name: wrong_webhooks
+-- Task, webhook, and what is wrong with it. A row of tasks knows of every status in its log, and a status makes
+-- every webhook pending; what else has happened concerns only some.
+SELECT webhooks.task_id, webhooks.id, 'belongs to another owner than its task'
+FROM webhooks JOIN tasks ON tasks.id = webhooks.task_id
+WHERE tasks.tenant <> webhooks.tenant OR tasks.owner <> webhooks.owner
+UNION ALL SELECT task_id, id, 'stands at event ' || cursor || ', which there is not'
+FROM webhooks WHERE cursor > coalesce(
+    (
+        SELECT events.seq + events.count - 1 FROM events
+        WHERE events.task_id = webhooks.task_id ORDER BY events.seq DESC LIMIT 1
+    ),
+    0
+)
+UNION ALL SELECT task_id, webhooks.id, 'has something to tell, but is not pending'
+FROM webhooks JOIN tasks ON tasks.id = task_id
+WHERE pending_since_ms = 0
+  AND (
+      tasks.seq > cursor
+      OR EXISTS (
+          SELECT 1 FROM dead_letters
+          WHERE dead_letters.task_id = webhooks.task_id AND webhook_id = webhooks.id AND is_queued
+      )
+  )
+UNION ALL SELECT task_id, webhooks.id, 'is over, but its task is not'
+FROM webhooks JOIN tasks ON tasks.id = task_id WHERE is_over AND tasks.state NOT IN (3, 4, 5, 7);
+
+-- name: wrong_letters
+-- Dead letters without a webhook, or of an event that it has not come to.
+SELECT dead_letters.task_id, webhook_id, seq FROM dead_letters
+LEFT JOIN webhooks ON webhooks.task_id = dead_letters.task_id AND webhooks.id = webhook_id
+WHERE webhooks.id IS NULL OR seq NOT BETWEEN 1 AND cursor;

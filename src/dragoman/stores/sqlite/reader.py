@@ -21,6 +21,7 @@ from dragoman.stores.base import (
 from dragoman.stores.segments import entries_until, number_events
 from dragoman.stores.sql import read_queries
 from dragoman.stores.sqlite.states import NUMBERS, STATES, TERMINAL_NUMBERS
+from dragoman.stores.sqlite.webhook_rows import WebhookRows
 
 if TYPE_CHECKING:
     import sqlite3
@@ -55,6 +56,7 @@ class Reader:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         self._cursor = connection.cursor()
+        self.webhooks: Final = WebhookRows(connection)
 
     def close(self) -> None:
         """Close the connection."""
@@ -99,6 +101,11 @@ class Reader:
             JournalEntry(n=n, kind=kind, name=name, result=result, seq=seq)
             for n, kind, name, result, seq in self._rows(_QUERIES["select_journal"], task_id)
         )
+
+    def read_secret(self, task_id: str, n: int) -> bytes | None:
+        """Return a secret of a task."""
+        rows = self._rows(_QUERIES["select_secret"], task_id, n)
+        return rows[0][0] if rows else None
 
     def read_events(self, task_id: str, after: int, limit: int) -> tuple[EventDocument, ...]:
         """Return whole segments after an event until there are ``limit`` events."""

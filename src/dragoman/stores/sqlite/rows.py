@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING, Final
 from dragoman.stores.sqlite.states import NUMBERS
 
 if TYPE_CHECKING:
+    from collections.abc import Set
+
     from dragoman.model.documents import TaskDocument
     from dragoman.model.tasks import TaskState
-    from dragoman.stores.base import Scope, SendRecord, TaskWrite
+    from dragoman.stores.base import NewTask, Scope, SendRecord, TaskWrite
+    from dragoman.stores.webhooks import NewWebhook
 
 __all__ = ("RefusedError", "Rows")
 
@@ -35,10 +38,11 @@ class Rows:
         expected: (id, epoch, last event) that must be true of tasks before anything is stored.
         updated: new values for tasks that exist.
         snapshots: of tasks that are under way; ``ended`` are those that need none any more.
-        segments, journal: rows of these tables.
+        segments, journal, secrets: rows of these tables.
         plans: when tasks are to be woken, and how often they were run again.
         sends: records that still need a number.
         inbox_taken: up to which number the inbox of a task is taken up.
+        webhooks: those that come with a new task, each with its task and the time.
     """
 
     def __init__(self) -> None:
@@ -51,9 +55,11 @@ class Rows:
         self.ended: list[object] = []
         self.segments: list[object] = []
         self.journal: list[object] = []
+        self.secrets: list[object] = []
         self.plans: list[object] = []
         self.sends: list[SendRecord] = []
         self.inbox_taken: dict[str, int] = {}
+        self.webhooks: list[tuple[str, NewTask, NewWebhook, int]] = []
         self._folds: dict[str, _Fold] = {}
         self._plans: dict[str, tuple[int | None, int | None]] = {}
         self._counts: Counter[tuple[str, str, int | None]] = Counter()
@@ -70,6 +76,8 @@ class Rows:
             self.sends.append(write.send)
         for entry in write.journal:
             self.journal += (task_id, entry.n, entry.kind, entry.name, entry.result, entry.seq)
+        for secret in write.secrets:
+            self.secrets += (task_id, secret.n, bytearray(secret.body))
         if write.wake_at_ms is not None or write.attempts is not None:
             self._plan(task_id, write.wake_at_ms, write.attempts)
         if write.inbox_taken:
@@ -92,6 +100,13 @@ class Rows:
         for key, count in self._counts.items():
             self.counted += (*key, count)
 
+    def marks(self, task_ids: Set[str]) -> list[object]:
+        """Return what webhooks of these tasks are marked by, if there are new events."""
+        values: list[object] = []
+        for task_id in self._folds.keys() & task_ids:
+            values += self._folds[task_id].mark()
+        return values
+
     def count(self, scope: Scope, state: int | None) -> None:
         """Count a new task."""
         self._counts[scope.tenant, scope.owner, state] += 1
@@ -101,6 +116,7 @@ class _Fold:
     """What the writes of one task in one commit come to."""
 
     __slots__ = (
+        "_at_ms",
         "_count",
         "_entries",
         "_first",
@@ -117,6 +133,7 @@ class _Fold:
             raise RefusedError
         self._first = first
         self._seq = first.expected_seq
+        self._at_ms = max(first.at_ms, 1)
         # The segment that is being gathered, and those that are complete.
         self._entries: list[bytes] = []
         self._count = 0
@@ -155,6 +172,12 @@ class _Fold:
         self._segments += (self._first.task_id, start, self._count, body)
         self._entries = []
         self._count = 0
+
+    def mark(self) -> tuple[object, ...]:
+        """Return the task, the time and whether there is a status, if there are events at all."""
+        if self._seq == self._first.expected_seq:
+            return ()
+        return self._first.task_id, self._at_ms, self._state is not None
 
     def lay_out(self, rows: Rows) -> None:
         if self._entries:
@@ -195,6 +218,10 @@ class _Fold:
             )
             if new.alias:
                 rows.aliases += (new.scope.tenant, new.scope.owner, new.alias, first.task_id)
+            if new.webhook is not None:
+                rows.webhooks.append((first.task_id, new, new.webhook, self._at_ms))
+                if is_end:
+                    rows.ended.append(first.task_id)
             return
         rows.expected += (first.task_id, first.epoch, first.expected_seq)
         if state is not None:

@@ -6,7 +6,7 @@ import asyncio
 import sqlite3
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
 
 from dragoman.errors import StoreError, StoreUnavailableError
@@ -16,9 +16,11 @@ from dragoman.stores.sqlite.connection import check_directory, connect_reader, p
 from dragoman.stores.sqlite.lock import FileLock
 from dragoman.stores.sqlite.reader import Reader
 from dragoman.stores.sqlite.send_index import SendIndex
+from dragoman.stores.sqlite.webhooks import SQLiteWebhooks
 from dragoman.stores.sqlite.writer import (
     FORGET_AT_ONCE,
     BatchWriter,
+    ChangeWebhooks,
     DeleteTasks,
     ForgetSends,
     PutInbox,
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
         TaskQuery,
         TaskWrite,
     )
+    from dragoman.stores.sqlite.webhook_rows import WebhookRows
 
 __all__ = ("SQLiteTaskStore",)
 
@@ -65,6 +68,12 @@ class SQLiteTaskStore:
         self.path = path
         self._lock = FileLock(path)
         self._is_open = False
+        self._webhooks = SQLiteWebhooks(read=self._look_at_webhooks, write=self._change_webhooks)
+
+    @property
+    def webhooks(self) -> SQLiteWebhooks:
+        """The webhooks of the tasks."""
+        return self._webhooks
 
     @property
     def is_available(self) -> bool:
@@ -82,7 +91,10 @@ class SQLiteTaskStore:
             self._recent = RecentTasks()
             self._sends = SendIndex()
             self._sends.add(self._reader.send_keys())
-            writer = resources.enter_context(closing(BatchWriter(self.path, self._sends)))
+            self._loop = asyncio.get_running_loop()
+            writer = resources.enter_context(
+                closing(BatchWriter(self.path, self._sends, on_pending=self._wake_sender))
+            )
             self._readers = deque(self._open_reader(resources) for _ in range(_READER_THREADS))
             self._threads = resources.enter_context(
                 ThreadPoolExecutor(_READER_THREADS, thread_name_prefix="dragoman-reader")
@@ -146,9 +158,10 @@ class SQLiteTaskStore:
         while True:
             ids, row = await self._in_thread(Reader.ended, before_ms, row)
             if ids:
-                await self._written(DeleteTasks(ids, before_ms))
-                self._recent.forget(ids)
-                removed += len(ids)
+                write = DeleteTasks(ids, before_ms)
+                await self._written(write)
+                self._recent.forget(write.ids)
+                removed += len(write.ids)
             if not row:
                 return removed
 
@@ -166,6 +179,17 @@ class SQLiteTaskStore:
 
         self._commits.submit(write, report)
         await future
+
+    async def _change_webhooks(self, use: Callable[[WebhookRows], R], task_id: str = "") -> R:
+        results: list[R] = []
+        await self._written(ChangeWebhooks(lambda rows: results.append(use(rows)), task_id))
+        return results[-1]
+
+    def _wake_sender(self) -> None:
+        """Called in the writer thread."""
+        # The loop was closed before the store: nobody is left to hear it.
+        with suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self._webhooks.wake)
 
     # --- reading --------------------------------------------------------------------------------
 
@@ -204,6 +228,10 @@ class SQLiteTaskStore:
         """Return the recorded results of a task, oldest first."""
         return await self._in_thread(Reader.read_journal, task_id)
 
+    async def read_secret(self, task_id: str, n: int) -> bytes | None:
+        """Return a secret of a task that has not ended."""
+        return await self._in_thread(Reader.read_secret, task_id, n)
+
     async def read_events(
         self, task_id: str, *, after: int, limit: int
     ) -> tuple[EventDocument, ...]:
@@ -229,6 +257,9 @@ class SQLiteTaskStore:
     async def waiting(self, *, before_ms: int, after_id: str, limit: int) -> tuple[StoredTask, ...]:
         """Return tasks that have waited for their client since before ``before_ms``, by id."""
         return await self._in_thread(Reader.waiting, before_ms, after_id, limit)
+
+    async def _look_at_webhooks(self, use: Callable[[WebhookRows], R]) -> R:
+        return await self._in_thread(lambda reader: use(reader.webhooks))
 
     async def _in_thread(
         self, read: Callable[Concatenate[Reader, P], R], *args: P.args, **kwargs: P.kwargs

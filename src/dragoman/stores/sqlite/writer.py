@@ -15,17 +15,20 @@ from dragoman.stores.base import SendRecord, TaskWrite
 from dragoman.stores.sql import ManyRows, read_queries
 from dragoman.stores.sqlite.connection import connect_writer
 from dragoman.stores.sqlite.rows import RefusedError, Rows
+from dragoman.stores.sqlite.webhook_rows import WebhookRows
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from dragoman.stores.base import SendKey
+    from dragoman.stores.base import NewTask, SendKey
     from dragoman.stores.sqlite.send_index import SendIndex
+    from dragoman.stores.webhooks import NewWebhook
 
 __all__ = (
     "FORGET_AT_ONCE",
     "BatchWriter",
+    "ChangeWebhooks",
     "DeleteTasks",
     "ForgetSends",
     "PutInbox",
@@ -48,6 +51,8 @@ _PUT_SNAPSHOTS: Final = ManyRows(_QUERIES["put_snapshots"])
 _DELETE_SNAPSHOTS: Final = ManyRows(_QUERIES["delete_snapshots"])
 _INSERT_JOURNAL: Final = ManyRows(_QUERIES["insert_journal"])
 _UPDATE_PLANS: Final = ManyRows(_QUERIES["update_plans"])
+_INSERT_SECRETS: Final = ManyRows(_QUERIES["insert_secrets"])
+_DELETE_SECRETS: Final = ManyRows(_QUERIES["delete_secrets"])
 _INSERT_SENDS: Final = ManyRows(_QUERIES["insert_sends"])
 _DELETE_SENDS: Final = ManyRows(_QUERIES["delete_sends"])
 _DELETE_OF_TASKS: Final = tuple(
@@ -100,7 +105,10 @@ class ForgetSends:
 
 
 class DeleteTasks:
-    """A removal of tasks that have ended, the last of them before ``before_ms``."""
+    """A removal of tasks that have ended, the last of them before ``before_ms``.
+
+    Those with something to tell their webhooks stay; when it is committed ``ids`` are the others.
+    """
 
     __slots__ = ("before_ms", "ids")
 
@@ -109,7 +117,20 @@ class DeleteTasks:
         self.before_ms = before_ms
 
 
-Write = TaskWrite | SendRecord | PutInbox | TakeOver | ForgetSends | DeleteTasks
+class ChangeWebhooks:
+    """Something that is done to webhooks; done once more if its batch is rolled back.
+
+    ``task_id``: the task that may have webhooks since then, "" if that is not new.
+    """
+
+    __slots__ = ("change", "task_id")
+
+    def __init__(self, change: Callable[[WebhookRows], None], task_id: str) -> None:
+        self.change = change
+        self.task_id = task_id
+
+
+Write = TaskWrite | SendRecord | PutInbox | TakeOver | ForgetSends | DeleteTasks | ChangeWebhooks
 
 
 def is_urgent(write: Write) -> bool:
@@ -121,16 +142,30 @@ def is_urgent(write: Write) -> bool:
 
 
 class BatchWriter:
-    """Owns the connection that writes; used by the writer thread alone."""
+    """Owns the connection that writes; used by the writer thread alone.
 
-    def __init__(self, path: Path, sends: SendIndex) -> None:
+    Args:
+        on_pending: called in that thread after a commit that has given webhooks something to send.
+    """
+
+    def __init__(
+        self, path: Path, sends: SendIndex, on_pending: Callable[[], None] = lambda: None
+    ) -> None:
         self._path = path
         self._sends = sends
+        self._on_pending = on_pending
         self._connect()
+        # The store is locked, so whoever had taken webhooks is gone.
+        self._webhooks.release_all()
         self._last_send = self._number(_QUERIES["last_send"])
+        # Most agents never have any: then no task pays for looking at its end.
+        self._has_secrets = bool(self._number(_QUERIES["count_secrets"]))
         # What the index learns when the transaction is committed.
         self._noted: list[tuple[SendKey, int]] = []
         self._first_send = 0
+        # Tasks that have no more events, once that is committed; and whether webhooks were marked.
+        self._ended: list[str] = []
+        self._has_marked = False
 
     def close(self) -> None:
         """Close the connection."""
@@ -172,6 +207,10 @@ class BatchWriter:
     def _connect(self) -> None:
         self._connection = connect_writer(self._path)
         self._cursor = self._connection.cursor()
+        self._webhooks = WebhookRows(self._connection)
+        # Kept in memory, so that a write of any other task pays for no statement. It may name tasks
+        # that have no webhooks any more, but lacks none that has.
+        self._told_of = self._webhooks.tasks()
 
     # --- transactions ---------------------------------------------------------------------------
 
@@ -204,6 +243,8 @@ class BatchWriter:
     def _begin(self) -> None:
         self._noted = []
         self._first_send = 0
+        self._ended = []
+        self._has_marked = False
         self._cursor.execute("BEGIN IMMEDIATE")
 
     def _end(self) -> None:
@@ -211,6 +252,10 @@ class BatchWriter:
         self._sends.add(self._noted)
         if self._first_send:
             self._sends.forget_before(self._first_send)
+        if self._told_of:
+            self._told_of.difference_update(self._ended)
+        if self._has_marked:
+            self._on_pending()
 
     def _roll_back(self) -> None:
         try:
@@ -259,10 +304,29 @@ class BatchWriter:
         self._run(_DELETE_SNAPSHOTS, rows.ended)
         self._run(_INSERT_JOURNAL, rows.journal)
         self._run(_UPDATE_PLANS, rows.plans)
+        self._run(_INSERT_SECRETS, rows.secrets)
+        self._has_secrets = self._has_secrets or bool(rows.secrets)
+        if self._has_secrets:
+            self._run(_DELETE_SECRETS, rows.ended)
         if rows.sends:
             self._store_sends(rows.sends)
         for taken in rows.inbox_taken.items():
             self._cursor.execute(_QUERIES["delete_inbox"], taken)
+        for webhook in rows.webhooks:
+            self._create_webhook(*webhook)
+        if self._told_of:
+            self._mark_webhooks(rows)
+
+    def _mark_webhooks(self, rows: Rows) -> None:
+        values = rows.marks(self._told_of)
+        if values:
+            self._has_marked |= self._webhooks.mark(values) > 0
+            self._ended += map(str, rows.ended)
+
+    def _create_webhook(self, task_id: str, task: NewTask, new: NewWebhook, at_ms: int) -> None:
+        self._webhooks.create(task_id, task, new, at_ms)
+        self._told_of.add(task_id)
+        self._has_marked = True
 
     def _run(self, statement: ManyRows, values: list[object]) -> None:
         if values:
@@ -292,7 +356,7 @@ class BatchWriter:
         self._run(_INSERT_SENDS, values)
 
     def _store_rare(
-        self, write: PutInbox | TakeOver | ForgetSends | DeleteTasks
+        self, write: PutInbox | TakeOver | ForgetSends | DeleteTasks | ChangeWebhooks
     ) -> StoreError | None:
         match write:
             case PutInbox():
@@ -309,9 +373,23 @@ class BatchWriter:
             case DeleteTasks():
                 self._delete_tasks(write)
                 return None
+            case ChangeWebhooks():
+                try:
+                    write.change(self._webhooks)
+                except ConflictError as refused:
+                    return refused
+                if write.task_id:
+                    self._told_of.add(write.task_id)
+                return None
 
     def _delete_tasks(self, write: DeleteTasks) -> None:
+        to_tell_of = self._webhooks.to_tell_of(write.ids)
+        write.ids = [task_id for task_id in write.ids if task_id not in to_tell_of]
+        if not write.ids:
+            return
         ids: list[object] = list(write.ids)
+        self._webhooks.delete_of(write.ids)
+        self._ended += write.ids
         for statement in _DELETE_OF_TASKS:
             self._run(statement, ids)
         for text, values in _DELETE_SENDS.calls(ids):

@@ -8,12 +8,14 @@ from dragoman.bindings.http2.errors import ConnectionFailedError, ErrorCode
 from dragoman.bindings.http2.events import (
     StreamEnded,
 )
+from dragoman.bindings.http2.hpack import encode_headers
 from dragoman.bindings.http2.receiving import CONNECTION_WINDOW, Receiver
 from dragoman.bindings.http2.sending import Outbox
 from dragoman.bindings.http2.stream_table import StreamTable
 from tests.unit.bindings.http2.peer import (
     GREETING,
     PING,
+    REQUEST,
     Client,
     data,
     request,
@@ -161,3 +163,57 @@ def test_the_window_of_the_connection_is_refilled() -> None:
         sent += 65_535
     assert client.failure() is None
     assert sent > 3 * CONNECTION_WINDOW
+
+
+# --- what is owed at once ----------------------------------------------------------------------
+
+HEAD = encode_headers(REQUEST)
+
+
+def pieces_of_a_head() -> list[bytes]:
+    """Return the head of a request in three frames."""
+    return [
+        frames.write_frame(frames.HEADERS, 0, 1, HEAD[:5]),
+        frames.write_frame(frames.CONTINUATION, 0, 1, HEAD[5:10]),
+        frames.write_frame(frames.CONTINUATION, frames.END_HEADERS, 1, HEAD[10:]),
+    ]
+
+
+def test_a_head_is_owed_from_its_first_byte_however_it_comes() -> None:
+    client = Client()
+    talk = b"".join(pieces_of_a_head())
+    for number, byte in enumerate(talk[:-1]):
+        client.connection.receive(bytes((byte,)), 10.0 + number)
+        assert client.connection.amid_head_since == 10.0
+    client.connection.receive(talk[-1:], 1000.0)
+    assert client.connection.amid_head_since is None
+
+
+def test_the_next_head_is_owed_from_its_own_first_byte() -> None:
+    client = Client()
+    first, second, third = pieces_of_a_head()
+    client.connection.receive(first, 1.0)
+    client.connection.receive(second, 2.0)
+    client.connection.receive(third + request(3)[:1], 3.0)
+    assert client.connection.amid_head_since == 3.0
+    client.connection.receive(request(3)[1:] + request(5)[:20], 4.0)
+    assert client.connection.amid_head_since == 4.0
+
+
+def test_a_body_has_a_time_of_its_own() -> None:
+    client = Client()
+    client.connection.receive(request(1), 1.0)
+    piece = data(1, b"x" * 100)
+    client.connection.receive(piece[:2], 2.0)
+    # What it will be cannot be told yet.
+    assert client.connection.amid_head_since == 2.0
+    client.connection.receive(piece[2:50], 3.0)
+    assert client.connection.amid_head_since is None
+
+
+def test_any_other_frame_is_owed_as_well() -> None:
+    client = Client()
+    client.connection.receive(PING[:12], 1.0)
+    assert client.connection.amid_head_since == 1.0
+    client.connection.receive(PING[12:], 2.0)
+    assert client.connection.amid_head_since is None

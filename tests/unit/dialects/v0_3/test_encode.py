@@ -1,6 +1,6 @@
 import pytest
 
-from dragoman.dialects.v0_3.encode import Writer, has_stopped
+from dragoman.dialects.v0_3.encode import Writer
 from dragoman.model.events import (
     StreamResponse,
     TaskArtifactUpdateEvent,
@@ -177,7 +177,7 @@ def test_states_and_final(state: TaskState) -> None:
     task = Task(id="t", context_id="c", status=status)
     frames = WRITER.frames(StreamResponse(task=task))
     assert frames == [WRITER.task(task), last] if stops else [WRITER.task(task)]
-    assert has_stopped(status) is stops
+    assert Writer().has_stopped(status) is stops
 
 
 def test_an_artifact_update_says_append_and_last_chunk() -> None:

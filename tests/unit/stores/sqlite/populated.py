@@ -11,7 +11,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from dragoman import Agent, Context
+from dragoman.model.push import TaskPushNotificationConfig
 from dragoman.stores.sqlite.store import SQLiteTaskStore
+from dragoman.stores.webhooks import NewWebhook
 from tests.durability.hosting import Hosted, hosting
 from tests.durability.waiting import until
 from tests.wire import message
@@ -59,9 +61,10 @@ async def sleep(text: str, ctx: Context) -> str:
 
 
 async def _leave_tasks(path: Path) -> None:
-    async with hosting(agent, SQLiteTaskStore(path)) as hosted:
-        for skill in ("count", "ask"):
-            await _send(hosted, skill)
+    store = SQLiteTaskStore(path)
+    async with hosting(agent, store) as hosted:
+        await _send(hosted, "count")
+        await store.webhooks.put(await _send(hosted, "ask"), _webhook())
         held = await _send(hosted, "hold", is_urgent=True)
         await _send(hosted, "hold", is_urgent=True, task=held)
         asleep = await _send(hosted, "sleep", is_urgent=True)
@@ -78,6 +81,11 @@ async def _leave_tasks(path: Path) -> None:
             },
         )
         await until(lambda: bool(value(path, _WAKE_AT, asleep)))
+
+
+def _webhook() -> NewWebhook:
+    config = TaskPushNotificationConfig(id="w-1", url="https://hooks.example/")
+    return NewWebhook(config=config, dialect="1.0", host="hooks.example", created_ms=1)
 
 
 async def _send(

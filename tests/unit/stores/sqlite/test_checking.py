@@ -179,6 +179,27 @@ CORRUPTIONS = {
         "INSERT INTO aliases VALUES ('', 'eve', 'yours', :count)",
     ),
     "send to nobody": ("send", "gone", "UPDATE sends SET task_id = 'gone' WHERE id = 1"),
+    "stray webhook": ("stray", "gone", "UPDATE webhooks SET task_id = 'gone'"),
+    # Webhooks.
+    "webhook of a stranger": ("webhook", "ask", "UPDATE webhooks SET owner = 'eve'"),
+    "webhook ahead": ("webhook", "ask", "UPDATE webhooks SET cursor = 99"),
+    "webhook asleep": ("webhook", "ask", "UPDATE webhooks SET cursor = cursor - 1"),
+    "webhook over": ("webhook", "ask", "UPDATE webhooks SET is_over = 1"),
+    "letter to be sent, but not waited for": (
+        "webhook",
+        "ask",
+        "INSERT INTO dead_letters VALUES (:ask, 'w-1', 1, 1, '', 1, 1)",
+    ),
+    "letter of the future": (
+        "letter",
+        "ask",
+        "INSERT INTO dead_letters VALUES (:ask, 'w-1', 99, 1, '', 1, 0)",
+    ),
+    "letter to nobody": (
+        "letter",
+        "ask",
+        "INSERT INTO dead_letters VALUES (:ask, 'w-2', 1, 1, '', 1, 0)",
+    ),
     # Values of the wrong kind.
     "text for bytes": (
         "type",
@@ -215,6 +236,8 @@ ALSO: dict[str, set[str]] = {
     "lost end": {"row-state", "ended", "snapshot"},
     # The snapshot in the row is not of the last event any more.
     "goes on after its end": {"ended"},
+    # Nothing of it is within a log that there is not.
+    "stray webhook": {"webhook"},
     # The last state is another one, too.
     "is submitted again": {"row-state"},
 }

@@ -5,8 +5,8 @@ from typing import Literal, TypedDict
 import pytest
 from msgspec import Struct
 
-from dragoman.agent.schema import convert, schema_of
 from dragoman.errors import FieldViolation, InvalidParamsError
+from dragoman.model.schema import convert, schema_of
 
 
 class Colour(Enum):

@@ -1,0 +1,1 @@
+"""The bridge to MCP: agents as tools, and tools as skills."""

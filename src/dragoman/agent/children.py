@@ -1,0 +1,309 @@
+"""Children: tasks that other agents do for one of ours.
+
+What is recorded of a call, so that a turn which is run again goes on with the same child:
+
+    call ............ the child has begun: which task it is, and until when it is waited for
+    call.next ....... what came of it: it asks something, or it has ended
+    ask ............. the answer to what it asks, which our own caller has given
+    call.next ....... and so on
+
+The message that begins a child has an id made from its place in the journal, so that an agent which
+knows a repeated message again (ours do) begins one child even if we crash before that is recorded.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+from msgspec import Struct
+
+from dragoman.agent.lineage import SubTask, lineage_of
+from dragoman.agent.results import Reply, turn_message
+from dragoman.client.errors import ClientError, TimedOutError
+from dragoman.client.reply import ReplyView
+from dragoman.errors import A2AError
+from dragoman.model.events import StreamResponse
+from dragoman.model.messages import Message
+from dragoman.model.parts import Part
+from dragoman.model.tasks import Task, TaskState
+
+if TYPE_CHECKING:
+    from dragoman.agent.peers import Peers
+    from dragoman.client.client import RemoteAgent
+    from dragoman.client.events import AgentEvent
+    from dragoman.client.sending import SendOptions
+    from dragoman.client.stream import AgentStream
+    from dragoman.service.worker import Turn
+
+__all__ = ("CallOptions", "Child", "cancel_children")
+
+_logger = logging.getLogger(__name__)
+
+CALL: Final = "call"
+NEXT: Final = "call.next"
+
+_CANCEL_SECONDS: Final = 10.0
+"""How long to wait for a child to take notice that nobody waits for it any more."""
+
+Ask = Callable[[Message, bool], Awaitable[Message]]
+"""ask(message, is_auth): ask our own caller."""
+
+Say = Callable[[Message], Awaitable[None]]
+
+
+class CallOptions(Struct, frozen=True, kw_only=True):
+    """How to call.
+
+    Attributes:
+        skill: the skill to use, as agents of ours read it.
+        timeout_seconds: how long to wait for the end; then the child is canceled.
+        shows: tell our own caller what the child tells.
+        asks: put to our own caller what the child asks.
+        shares_context: let the child work in the context that we work in.
+        metadata: of the message.
+    """
+
+    skill: str = ""
+    timeout_seconds: float | None = None
+    shows: bool = True
+    asks: bool = True
+    shares_context: bool = False
+    metadata: dict[str, object] = {}
+
+
+class _Begun(Struct, frozen=True, omit_defaults=True):
+    """A child that has begun; without a task it has answered already."""
+
+    task_id: str = ""
+    context_id: str = ""
+    deadline_ms: int = 0
+
+
+class _Next(Struct, frozen=True, omit_defaults=True):
+    """What came of a child: what it asks, or how it ended (as a stream would show it)."""
+
+    asked: Message | None = None
+    is_auth: bool = False
+    ended: StreamResponse | None = None
+
+
+_encode: Final = msgspec.json.Encoder().encode
+_decode_begun: Final = msgspec.json.Decoder(_Begun).decode
+_decode_next: Final = msgspec.json.Decoder(_Next).decode
+
+
+class Child:
+    """One call of another agent."""
+
+    def __init__(
+        self, turn: Turn, peers: Peers, name: str, options: CallOptions, *, ask: Ask, say: Say
+    ) -> None:
+        """Prepare to call the agent of this name."""
+        self._turn = turn
+        self._peers = peers
+        self._name = name
+        self._options = options
+        self._ask = ask
+        self._say = say
+        self._begun = _Begun()
+        self._agent: RemoteAgent | None = None
+
+    async def run(self, content: Sequence[object]) -> ReplyView:
+        """Return what came of the call; it is recorded.
+
+        Raises:
+            TaskNotCompletedError: the child failed, was rejected or canceled, or asks something
+                that nobody is to be asked.
+            TimedOutError: it was not done in time, and is canceled.
+            A2AError, ClientError: it refused, or could not be called.
+        """
+        turn = self._turn
+        recorded = turn.recall(CALL, self._name)
+        stream: AgentStream | None = None
+        try:
+            if recorded is None:
+                stream = await self._begin(content)
+            else:
+                self._begun = _decode_begun(recorded)
+            reply = await self._see_through(stream, is_resumed=recorded is not None)
+        except (asyncio.CancelledError, TimedOutError):
+            if turn.is_given_up:
+                await self._cancel()
+            raise
+        reply.raise_for_state()
+        return reply
+
+    async def _see_through(self, stream: AgentStream | None, *, is_resumed: bool) -> ReplyView:
+        """Go on until the child has ended, putting what it asks to our own caller."""
+        while True:
+            recorded = self._turn.recall(NEXT, self._name)
+            if recorded is None:
+                news = await self._watch(stream)
+                await self._turn.record(NEXT, self._name, _encode(news))
+            else:
+                news = _decode_next(recorded)
+            if news.ended is not None:
+                return ReplyView(_outcome_of(news.ended))
+            assert news.asked is not None  # noqa: S101 - one of the two it is
+            answer = await self._ask(self._question(news.asked), news.is_auth)
+            stream = await self._answer(news.asked, answer, is_resumed=is_resumed)
+
+    async def _begin(self, content: Sequence[object]) -> AgentStream:
+        """Send the message that begins the child, and record which task it is."""
+        turn, options = self._turn, self._options
+        deadline_ms = 0
+        if options.timeout_seconds is not None:
+            deadline_ms = turn.now_ms() + round(1000 * options.timeout_seconds)
+        own = lineage_of(turn.history()[0].metadata)
+        lineage = own.calling(self._peers.own_name, turn.task_id, deadline_ms)
+        sending: SendOptions = {
+            "message_id": turn.call_key(),
+            "reference_task_ids": (turn.task_id,),
+            "metadata": {**options.metadata, **lineage.metadata()},
+            "skill": options.skill,
+        }
+        if options.shares_context:
+            sending["context_id"] = turn.context_id
+        # What the child is told, and the task that it is told of, must not be lost when it is not.
+        await turn.flush()
+        agent = await self._connected()
+        stream = agent.stream(*content, **sending)
+        async with _until(turn, lineage.deadline_ms, self._name):
+            while (event := await self._next_event(stream)) is not None:
+                if stream.task_id or event.value.message is not None:
+                    break
+        reply = stream.reply
+        self._begun = _Begun(reply.task_id, reply.context_id, lineage.deadline_ms)
+        await turn.record(CALL, self._name, _encode(self._begun))
+        if reply.task is not None:
+            # In the log for good, so that whoever has this task finds the other.
+            await self._tell((Part(text=f"Asked {self._name}"),))
+        return stream
+
+    async def _watch(self, stream: AgentStream | None) -> _Next:
+        """Follow the child until it asks something or ends."""
+        if stream is None:
+            agent = await self._connected()
+            stream = agent.task(self._begun.task_id, self._begun.context_id).stream()
+            is_asking = False
+        else:
+            is_asking = bool(stream.task_id) and stream.reply.needs_input
+        async with _until(self._turn, self._begun.deadline_ms, self._name), stream:
+            while not is_asking and (event := await self._next_event(stream)) is not None:
+                is_asking = event.state is not None and event.state.is_interrupted
+                if self._options.shows and event.value.status_update is not None:
+                    await self._tell(event.parts, event.state)
+        return self._news(stream.reply)
+
+    async def _next_event(self, stream: AgentStream) -> AgentEvent | None:
+        """Wait for the next event, without the slot that others may have meanwhile."""
+        async with self._turn.away():
+            return await anext(stream.events, None)
+
+    def _news(self, reply: ReplyView) -> _Next:
+        outcome = reply.outcome
+        if isinstance(outcome, Message):
+            return _Next(ended=StreamResponse(message=outcome))
+        if not (reply.needs_input and self._options.asks):
+            return _Next(ended=StreamResponse(task=outcome))
+        unsaid = Reply(f"{self._name} needs something, and does not say what")
+        asked = outcome.status.message or turn_message(self._turn, unsaid)
+        return _Next(asked=asked, is_auth=reply.state is TaskState.AUTH_REQUIRED)
+
+    async def _answer(
+        self, asked: Message, answer: Message, *, is_resumed: bool
+    ) -> AgentStream | None:
+        """Send the answer to what the child has asked, unless an earlier run has done so."""
+        agent = await self._connected()
+        begun = self._begun
+        if is_resumed and not await self._still_asks(asked):
+            return None
+        return agent.stream(
+            *answer.parts,
+            task_id=begun.task_id,
+            context_id=begun.context_id,
+            message_id=self._turn.call_key(),
+        )
+
+    async def _still_asks(self, asked: Message) -> bool:
+        agent = await self._connected()
+        now = await agent.task(self._begun.task_id, self._begun.context_id).get()
+        said = now.message
+        return now.needs_input and (said is None or said.message_id == asked.message_id)
+
+    def _question(self, asked: Message) -> Message:
+        """Return what the child asks as a message of ours."""
+        told = self._sub_task(TaskState.INPUT_REQUIRED).metadata()
+        reply = Reply(*asked.parts, metadata={**(asked.metadata or {}), **told})
+        return turn_message(self._turn, reply)
+
+    async def _tell(self, parts: tuple[Part, ...], state: TaskState | None = None) -> None:
+        """Tell our own caller of the child."""
+        if parts:
+            told = Reply(*parts, metadata=self._sub_task(state).metadata())
+            await self._say(turn_message(self._turn, told))
+
+    def _sub_task(self, state: TaskState | None) -> SubTask:
+        return SubTask(
+            agent=self._name,
+            task_id=self._begun.task_id,
+            url=self._peers.url(self._name),
+            state=state.value if state is not None else "",
+        )
+
+    async def _connected(self) -> RemoteAgent:
+        return await self._peers.agent(self._name, self._turn)
+
+    async def _cancel(self) -> None:
+        if self._begun.task_id:
+            await _cancel(self._peers, self._turn, self._name, self._begun.task_id)
+
+
+async def cancel_children(turn: Turn, peers: Peers) -> None:
+    """Cancel the children of a turn that was canceled, as far as they have not ended."""
+    running: dict[tuple[str, str], str] = {}
+    for entry in turn.recorded:
+        if entry.kind == CALL:
+            running[entry.branch, entry.name] = _decode_begun(entry.result).task_id
+        elif entry.kind == NEXT and _decode_next(entry.result).ended is not None:
+            running.pop((entry.branch, entry.name), None)
+    async with asyncio.TaskGroup() as group:
+        for (_, name), task_id in running.items():
+            if task_id:
+                group.create_task(_cancel(peers, turn, name, task_id))
+
+
+async def _cancel(peers: Peers, turn: Turn, name: str, task_id: str) -> None:
+    """Cancel a child; that it cannot be done, or has ended, is no trouble of ours."""
+    try:
+        async with asyncio.timeout(_CANCEL_SECONDS):
+            await (await peers.agent(name, turn)).cancel(task_id)
+    except (A2AError, ClientError, TimeoutError) as problem:
+        _logger.info("task %s of %s was not canceled: %s", task_id, name, problem)
+
+
+@asynccontextmanager
+async def _until(turn: Turn, deadline_ms: int, name: str) -> AsyncGenerator[None]:
+    """Stop what is done in here at a time, 0 being never, with TimedOutError."""
+    if not deadline_ms:
+        yield
+        return
+    limit = asyncio.timeout(max(0.0, (deadline_ms - turn.now_ms()) / 1000))
+    try:
+        async with limit:
+            yield
+    except TimeoutError:
+        if not limit.expired():
+            raise
+        raise TimedOutError(f"{name} was not done in the time it was given") from None
+
+
+def _outcome_of(ended: StreamResponse) -> Task | Message:
+    outcome = ended.task or ended.message
+    assert outcome is not None  # noqa: S101 - one of the two it is
+    return outcome

@@ -1,0 +1,142 @@
+"""Gathering: durable calls of one turn side by side.
+
+Each awaitable runs in a branch of its own (``dragoman.service.branches``), so that its recorded
+results are found again whatever the others do. A task has one caller and can ask one thing at a
+time: who asks in a branch takes the floor, and the order in which that happened is recorded.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Sequence
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from msgspec import Struct
+
+from dragoman.errors import UsageError
+from dragoman.model.messages import Message
+from dragoman.service.branches import branch
+
+if TYPE_CHECKING:
+    from dragoman.service.worker import Turn
+
+__all__ = ("Gathering", "gathering", "no_branch")
+
+T = TypeVar("T")
+
+_FLOOR: Final = "floor"
+"""The kind of the entries that tell which branch asked next; "" that none did any more."""
+
+
+class _Question(Struct):
+    """What a branch wants to ask."""
+
+    asked_in: str
+    message: Message
+    is_auth: bool
+    timeout_seconds: float | None
+    answer: asyncio.Future[Message]
+
+
+class Gathering:
+    """Awaitables that run side by side, and what they ask.
+
+    Attributes:
+        floor: held while something is asked; what others have to say waits for it.
+    """
+
+    def __init__(self, turn: Turn, name: str) -> None:
+        """Prepare; ``name`` tells this gathering from others of the turn."""
+        self._turn = turn
+        self._name = name
+        self._questions: list[_Question] = []
+        self._news = asyncio.Event()
+        self.floor: Final = asyncio.Lock()
+
+    async def run(self, awaitables: Sequence[Awaitable[T]]) -> list[T]:
+        """Wait for all, and return their results in order.
+
+        The first that fails ends the others, and is raised.
+        """
+        tasks = [asyncio.ensure_future(self._branch(at, one)) for at, one in enumerate(awaitables)]
+        for task in tasks:
+            task.add_done_callback(lambda _: self._news.set())
+        try:
+            await self._moderate(tasks)
+            return [task.result() for task in tasks]
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def ask(
+        self, message: Message, *, is_auth: bool, timeout_seconds: float | None
+    ) -> Message:
+        """Ask, from within a branch, when the floor is free."""
+        answer: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
+        question = _Question(branch.get(), message, is_auth, timeout_seconds, answer)
+        self._questions.append(question)
+        self._news.set()
+        return await answer
+
+    async def _branch(self, at: int, awaitable: Awaitable[T]) -> T:
+        branch.set(f"{self._name}.{at}")
+        gathering.set(self)
+        return await awaitable
+
+    async def _moderate(self, tasks: Sequence[asyncio.Future[T]]) -> None:
+        """Give the floor to one question after the other until all is done, or something fails."""
+        while True:
+            recorded = self._turn.recall(_FLOOR, self._name)
+            if recorded is None:
+                question = await self._next(tasks)
+                asked_in = question.asked_in if question is not None else ""
+                self._turn.note(_FLOOR, self._name, asked_in.encode())
+            else:
+                question = await self._next(tasks, recorded.decode())
+            if question is None:
+                return
+            await self._put(question)
+
+    async def _next(
+        self, tasks: Sequence[asyncio.Future[T]], asked_in: str | None = None
+    ) -> _Question | None:
+        """Wait for the next question, or for that of a branch; None when there will be none."""
+        while True:
+            for question in self._questions:
+                if asked_in in (None, question.asked_in) and not question.answer.done():
+                    self._questions.remove(question)
+                    return question
+            for task in tasks:
+                if task.done() and (task.cancelled() or task.exception() is not None):
+                    task.result()
+            if all(task.done() for task in tasks):
+                return None
+            self._news.clear()
+            await self._news.wait()
+
+    async def _put(self, question: _Question) -> None:
+        async with self.floor:
+            try:
+                answer = await self._turn.ask(
+                    question.message,
+                    is_auth=question.is_auth,
+                    timeout_seconds=question.timeout_seconds,
+                )
+            except Exception as problem:  # noqa: BLE001 - it is the branch that has asked
+                if not question.answer.done():
+                    question.answer.set_exception(problem)
+            else:
+                if not question.answer.done():
+                    question.answer.set_result(answer)
+
+
+gathering: Final[ContextVar[Gathering | None]] = ContextVar("gathering", default=None)
+"""The gathering in whose branch the current code runs, if it does in one."""
+
+
+def no_branch(call: str) -> None:
+    """Raise UsageError for a call that cannot be made in a branch."""
+    if gathering.get() is not None:
+        raise UsageError(f"ctx.{call} cannot be called in what is given to ctx.gather")

@@ -1,0 +1,84 @@
+"""Declarations: the tools that a caller says it can run, as they travel with its message."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Final, cast
+
+import msgspec
+from msgspec import Struct
+
+from dragoman.errors import InvalidParamsError
+from dragoman.model.base import JsonObject
+from dragoman.model.client_tools import CLIENT_TOOLS, TOOLS
+
+__all__ = ("ClientTool", "check_tools", "declaration", "declared_in")
+
+_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
+_LONGEST_DESCRIPTION: Final = 1024
+"""What makers of models take for the name and the description of a tool."""
+
+_PLACE: Final = f"message.metadata[{CLIENT_TOOLS!r}].{TOOLS}"
+
+
+class ClientTool(Struct, frozen=True, kw_only=True):
+    """A tool that runs at the caller's.
+
+    Attributes:
+        parameters: the JSON Schema of what it takes, an object.
+    """
+
+    name: str
+    description: str
+    parameters: JsonObject
+
+
+def declaration(tools: Iterable[ClientTool]) -> JsonObject:
+    """Return the entry of a message's metadata that declares tools."""
+    return {CLIENT_TOOLS: {TOOLS: [msgspec.to_builtins(tool) for tool in tools]}}
+
+
+def declared_in(metadata: JsonObject | None) -> tuple[ClientTool, ...]:
+    """Read the tools that a message declares; none if it declares none.
+
+    Raises:
+        InvalidParamsError: a declaration breaks a rule; says which and where.
+    """
+    entry = None if metadata is None else metadata.get(CLIENT_TOOLS)
+    listed = cast("JsonObject", entry).get(TOOLS) if isinstance(entry, dict) else None
+    if listed is None:
+        return ()
+    try:
+        tools = msgspec.convert(listed, tuple[ClientTool, ...])
+    except msgspec.ValidationError as error:
+        raise InvalidParamsError.of(_PLACE, f"is no list of tools: {error}") from None
+    check_tools(tools, _PLACE)
+    return tools
+
+
+def check_tools(tools: Iterable[ClientTool], place: str) -> None:
+    """Raise InvalidParamsError for tools that may not be declared.
+
+    Args:
+        place: where they stand; the error names what is below it.
+    """
+    seen: list[str] = []
+    for index, tool in enumerate(tools):
+        for field, fault in _faults(tool):
+            raise InvalidParamsError.of(f"{place}[{index}].{field}", fault)
+        seen.append(tool.name)
+    repeated = sorted({name for name in seen if seen.count(name) > 1})
+    if repeated:
+        raise InvalidParamsError.of(place, f"Duplicate tool names: {', '.join(repeated)}")
+
+
+def _faults(tool: ClientTool) -> Iterable[tuple[str, str]]:
+    if not _NAME.fullmatch(tool.name):
+        yield "name", "must be 1 to 64 letters, digits, _ or -"
+    if not 1 <= len(tool.description) <= _LONGEST_DESCRIPTION:
+        yield "description", f"must have 1 to {_LONGEST_DESCRIPTION} characters"
+    if tool.parameters.get("type") != "object":
+        yield "parameters", 'must be a JSON Schema of "type": "object"'
+    elif not isinstance(tool.parameters.get("properties", {}), dict):
+        yield "parameters.properties", "must be an object"

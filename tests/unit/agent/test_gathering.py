@@ -1,0 +1,167 @@
+import asyncio
+
+import pytest
+
+from dragoman.agent.context import Context
+from dragoman.errors import NoAnswerError, UsageError
+from dragoman.service.branches import branch
+from tests.unit.agent.remembering import RememberingTurn
+
+
+async def test_results_come_in_order_whoever_is_done_first() -> None:
+    turn = RememberingTurn()
+    ctx = Context(turn)
+    gate = asyncio.Event()
+
+    async def slow() -> str:
+        await gate.wait()
+        return "slow"
+
+    async def quick() -> str:
+        gate.set()
+        return "quick"
+
+    assert await ctx.gather(ctx.step(slow), ctx.step(quick)) == ["slow", "quick"]
+
+
+async def test_what_was_recorded_is_found_again_whatever_the_order() -> None:
+    calls: list[str] = []
+
+    async def work(ctx: Context, *, is_reversed: bool) -> list[str]:
+        turns: asyncio.Queue[None] = asyncio.Queue()
+
+        def take(name: str) -> str:
+            calls.append(name)
+            return name
+
+        async def first() -> str:
+            if is_reversed:
+                await turns.get()
+            found = await ctx.step(lambda: take("first"), name="s")
+            await turns.put(None)
+            return found
+
+        async def second() -> str:
+            if not is_reversed:
+                await turns.get()
+            found = await ctx.step(lambda: take("second"), name="s")
+            await turns.put(None)
+            return found
+
+        return await ctx.gather(first(), second())
+
+    turn = RememberingTurn()
+    assert await work(Context(turn), is_reversed=False) == ["first", "second"]
+    assert await work(Context(turn.again()), is_reversed=True) == ["first", "second"]
+    assert calls == ["first", "second"]
+
+
+async def test_a_turn_that_was_cut_off_goes_on_where_each_branch_was() -> None:
+    calls: list[str] = []
+
+    def take(name: str) -> str:
+        calls.append(name)
+        return name
+
+    async def pair(ctx: Context, name: str, *, is_cut: bool) -> str:
+        one = await ctx.step(take, f"{name}1", name="one")
+        if is_cut:
+            await asyncio.Event().wait()
+        return one + await ctx.step(take, f"{name}2", name="two")
+
+    turn = RememberingTurn()
+    ctx = Context(turn)
+    cut = asyncio.ensure_future(
+        ctx.gather(pair(ctx, "a", is_cut=True), pair(ctx, "b", is_cut=False))
+    )
+    await turn.grown(3)
+    cut.cancel()
+    await asyncio.gather(cut, return_exceptions=True)
+    ctx = Context(turn.again())
+    done = await ctx.gather(pair(ctx, "a", is_cut=False), pair(ctx, "b", is_cut=False))
+    assert done == ["a1a2", "b1b2"]
+    assert sorted(calls) == ["a1", "a2", "b1", "b2"]
+
+
+async def test_questions_are_asked_one_after_the_other_and_recorded() -> None:
+    async def work(ctx: Context) -> list[str]:
+        return await ctx.gather(ctx.ask("one?"), ctx.ask("two?"))
+
+    turn = RememberingTurn(answers=["1", "2"])
+    assert await work(Context(turn)) == ["1", "2"]
+    again = turn.again()
+    assert await work(Context(again)) == ["1", "2"]
+    assert again.asked == []
+
+
+async def test_who_was_asked_for_and_got_no_answer_is_told_in_its_branch() -> None:
+    ctx = Context(RememberingTurn(answers=[None]))
+
+    async def ask() -> str:
+        try:
+            return await ctx.ask("which?", timeout=1)
+        except NoAnswerError:
+            return "none"
+
+    assert await ctx.gather(ask(), ctx.step(lambda: "x", name="x")) == ["none", "x"]
+
+
+async def test_the_first_that_fails_ends_the_others() -> None:
+    ctx = Context(RememberingTurn())
+    ended: list[str] = []
+
+    async def wait() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append("waiting")
+
+    async def fail() -> None:
+        await asyncio.sleep(0)
+        raise ValueError("broken")
+
+    with pytest.raises(ValueError, match="broken"):
+        await ctx.gather(wait(), fail())
+    assert ended == ["waiting"]
+
+
+async def test_gatherings_within_gatherings_have_names_of_their_own() -> None:
+    ctx = Context(RememberingTurn())
+
+    async def name() -> str:
+        return branch.get()
+
+    async def inner() -> list[str]:
+        return await ctx.gather(name(), name())
+
+    assert await ctx.gather(inner(), inner()) == [["1.0/1.0", "1.0/1.1"], ["1.1/1.0", "1.1/1.1"]]
+    assert await ctx.gather(name()) == ["2.0"]
+
+
+async def test_nothing_is_gathered_to_nothing() -> None:
+    assert await Context(RememberingTurn()).gather() == []
+
+
+@pytest.mark.parametrize("call", ["sleep", "messages"])
+async def test_what_has_no_order_is_refused_in_a_branch(call: str) -> None:
+    ctx = Context(RememberingTurn())
+
+    async def use() -> None:
+        if call == "sleep":
+            await ctx.sleep(1)
+        else:
+            async for _ in ctx.messages():
+                pass
+
+    with pytest.raises(UsageError, match=rf"ctx\.{call} cannot be called"):
+        await ctx.gather(use())
+
+
+async def test_two_at_once_without_gather_are_still_refused() -> None:
+    ctx = Context(RememberingTurn())
+
+    async def use() -> None:
+        await ctx.step(ctx.step, lambda: 1)
+
+    with pytest.raises(UsageError, match=r"or together with ctx\.gather"):
+        await use()
