@@ -2,6 +2,7 @@
 
 # ruff: noqa: S603 - it runs what stands beside it
 
+import asyncio
 import json
 import os
 import re
@@ -10,6 +11,8 @@ import subprocess
 import sys
 from contextlib import ExitStack
 from pathlib import Path
+
+from mcp import Client, StdioServerParameters
 
 HERE = Path(__file__).parent
 PRIVATE_KEY = "5Hw18ytNAjnSerdkDYWktiDJvANc8swXfF4Sn7itpCaqdayXTBm"
@@ -44,6 +47,23 @@ def xpr(chain: str, *arguments: str, code: int = 0) -> dict[str, object]:
     return json.loads(done.stdout)
 
 
+async def as_model(chain: str) -> None:
+    """Find the agent and talk to it as a model does, by MCP."""
+    variables = {"XPR_RPC_ENDPOINT": chain, "XPR_ACCOUNT": "alice", "XPR_PRIVATE_KEY": PRIVATE_KEY}
+    server = StdioServerParameters(
+        command=sys.executable,
+        args=["-m", "dragoman", "xpr", "mcp", "--allow", "127.0.0.1:*", "--allow-http"],
+        env={**os.environ, **variables},
+    )
+    async with Client(server) as client:
+        said = {"account": "pilot", "text": "cast off"}
+        result = await client.call_tool("xpr_a2a_send_message", said)
+        task = result.structured_content
+        assert text_of(task) == "xpr:alice: aye to 'cast off'", result
+        gone = await client.call_tool("xpr_a2a_discover", {"account": "ghost"})
+        assert gone.is_error, gone
+
+
 def text_of(task: dict[str, object]) -> str:
     """Return what an agent has answered."""
     found = re.search(r'"text": "(.*?)"[,}]', json.dumps(task["artifacts"]))
@@ -73,5 +93,7 @@ with ExitStack() as stack:
     assert asked["needs_confirmation"] is True, asked
     task = xpr(chain, "delegate", "pilot", "42", "Count them.", "--yes")
     assert text_of(task).startswith("xpr:alice, job #42: aye to '## Delegated job: Survey"), task
+
+    asyncio.run(as_model(chain))
 
 print("xpr: ok")

@@ -14,12 +14,21 @@ from dragoman.auth.api_key import ApiKeys
 from dragoman.auth.credentials import ApiKey
 from dragoman.auth.errors import MissingCredentialsError
 from dragoman.clock import SystemClock
+from dragoman.egress import EgressPolicy
 from dragoman.errors import (
     PermissionDeniedError,
+    TaskNotCancelableError,
     TaskNotFoundError,
     UnauthenticatedError,
 )
-from dragoman.extensions.xpr import Chain, TrustPolicy, XprAuth, XprSigner
+from dragoman.extensions.xpr import (
+    Chain,
+    TrustPolicy,
+    XprAuth,
+    XprDirectory,
+    XprPresence,
+    XprSigner,
+)
 from dragoman.extensions.xpr.auth import WRITE
 from dragoman.extensions.xpr.keys import PrivateKey
 from dragoman.extensions.xpr.signing import sign_request
@@ -45,8 +54,8 @@ def node() -> Iterator[ChainDouble]:
         yield double
 
 
-def made(*auth: XprAuth | ApiKeys) -> Agent:
-    agent = Agent("Notary", "Says who asks.", auth=list(auth))
+def made(*auth: XprAuth | ApiKeys, presence: XprPresence | None = None) -> Agent:
+    agent = Agent("Notary", "Says who asks.", auth=list(auth), presence=presence)
 
     @agent.skill
     async def whoami(text: str, ctx: Context) -> str:
@@ -265,6 +274,37 @@ async def test_a_request_can_say_whom_it_is_for(node: ChainDouble, version: str)
             await agent.send("hi", request_metadata={**another})
         with pytest.raises(UnauthenticatedError):
             await agent.send("hi")
+
+
+@pytest.mark.parametrize("strict", [False, True], ids=["lenient", "strict"])
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_every_request_to_an_account_says_whom_it_is_for(
+    node: ChainDouble, version: str, *, strict: bool
+) -> None:
+    chain = Chain(node.url)
+    auth = XprAuth(chain, target="carol", target_binding="required")
+    policy = EgressPolicy.of("127.0.0.1:*", allow_http=True)
+    made_up = made(auth, presence=XprPresence(chain, "carol"))
+    async with serving(made_up, strict_versions=strict) as place:
+        node.put("agentcore", "agents", account="carol", active=1, endpoint=place.url)
+        async with connect(
+            "xpr:carol",
+            version=version,
+            directory=XprDirectory(chain, policy=policy),
+            auth=signed_by("alice"),
+        ) as agent:
+            sent = await agent.send("hi")
+            assert sent.text == "xpr:alice: hi"
+            task = agent.task(sent.task_id)
+            assert (await task.get()).text == "xpr:alice: hi"
+            with pytest.raises(TaskNotCancelableError):
+                await agent.cancel(sent.task_id)
+            events = [event.kind async for event in agent.stream("hi")]
+            assert events
+        # By its address alone nobody knows who it is, and a card may lie.
+        async with connect(place.url, version=version, auth=signed_by("alice")) as agent:
+            with pytest.raises(UnauthenticatedError, match="xpr:targetAccount"):
+                await agent.task(sent.task_id).get()
 
 
 # --- who may call, and how often ------------------------------------------------------------------

@@ -20,7 +20,7 @@ from dragoman.client.connecting import connect
 from dragoman.client.errors import CardInvalidError, CardNotFoundError, TimedOutError
 from dragoman.client.reply import AgentReply
 from dragoman.dialects.xpr.encode import Writer, task_of
-from dragoman.dialects.xpr.members import CALLER, JOB, TARGET
+from dragoman.dialects.xpr.members import CALLER, JOB
 from dragoman.egress import Egress, EgressPolicy
 from dragoman.errors import UsageError
 from dragoman.extensions.xpr.delegation import confirmation_for, delegation_text
@@ -78,7 +78,7 @@ class XprTools:
         tool_mode: ToolMode = "full",
         confirms_delegation: bool = True,
         policy: EgressPolicy | None = None,
-        timeout_seconds: float = _SECONDS,
+        timeout_seconds: float | None = _SECONDS,
     ) -> None:
         """Take the chain, and what requests are signed with.
 
@@ -87,6 +87,7 @@ class XprTools:
             tool_mode: ``readonly`` keeps ``call`` from tools that do more than look.
             confirms_delegation: a job is delegated only when that was confirmed.
             policy: which endpoints may be called; public ones by https unless given.
+            timeout_seconds: for one tool; None waits until the agent is done.
         """
         self._chain = chain
         self._signer = signer
@@ -147,7 +148,7 @@ class XprTools:
         policy = replace(
             self._directory.policy,
             max_answer_bytes=_MOST_CARD_BYTES,
-            total_seconds=self._timeout_seconds,
+            total_seconds=self._timeout_seconds or _SECONDS,
         )
         async with Egress(policy) as egress:
             answer = await egress.ask("GET", url, headers={"Accept": "application/json"})
@@ -181,8 +182,7 @@ class XprTools:
                 text,
                 task_id=task_id,
                 context_id=context_id,
-                # Whoever gets the request cannot pass it on to another agent.
-                request_metadata={**about, **self._caller(), TARGET: account},
+                request_metadata={**about, **self._caller()},
             )
         return _task(reply)
 

@@ -128,6 +128,7 @@ COMMANDS: Final = (
     Command("xpr get-task", "dragoman.cli.xpr:GET_TASK", "show a task of an agent"),
     Command("xpr cancel", "dragoman.cli.xpr:CANCEL", "cancel a task of an agent"),
     Command("xpr delegate", "dragoman.cli.xpr:DELEGATE", "have an agent do a job in escrow"),
+    Command("xpr mcp", "dragoman.cli.xpr_mcp:SERVE", "publish these as MCP tools"),
     Command("mcp serve", "dragoman.cli.mcp:SERVE", "publish an agent's skills as MCP tools"),
     Command("transport list", "dragoman.cli.transports:LIST", "list the bindings to choose from"),
     Command("skill", "dragoman.cli.skill:SKILL", "print or install the skill for other agents"),

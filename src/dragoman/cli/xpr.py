@@ -20,39 +20,11 @@ from dragoman.cli.labels import Lines
 from dragoman.cli.options import CONTEXT_ID, TASK_ID, Option
 from dragoman.cli.parser import Parser
 from dragoman.cli.session import run_async
-from dragoman.egress import EgressPolicy
-from dragoman.errors import UsageError
-from dragoman.extensions.xpr import Chain, XprSettings, XprSigner, load_xpr_settings
+from dragoman.cli.xpr_access import CHAIN_OPTIONS, access_of
 from dragoman.model.base import JsonObject
 
 __all__ = ("CANCEL", "DELEGATE", "DISCOVER", "GET_TASK", "SEND")
 
-_RPC: Final = Option[tuple[str, ...]](
-    name="rpc",
-    metavar="URL",
-    split=values.split_list,
-    default=(),
-    shown="XPR_RPC_ENDPOINT, or a node of XPR_NETWORK",
-    is_configurable=False,
-    help="node of the chain to ask; may be repeated",
-)
-_ALLOW: Final = Option[tuple[str, ...]](
-    name="allow",
-    metavar="HOST",
-    split=values.split_list,
-    default=(),
-    shown="public addresses, at the usual ports",
-    is_configurable=False,
-    help="endpoint to call though it is on an inner network or has a port of its own, such as "
-    "10.0.0.7:8080; may be repeated",
-)
-_ALLOW_HTTP: Final = Option[bool](
-    name="allow-http",
-    read=values.boolean,
-    default=False,
-    is_configurable=False,
-    help="call endpoints without TLS, too",
-)
 _JOB: Final = Option[int | None](
     name="job",
     metavar="NUMBER",
@@ -69,44 +41,15 @@ _YES: Final = Option[bool](
     is_configurable=False,
     help="delegate the job, instead of showing what would be done",
 )
-_SHARED: Final = (_RPC, _ALLOW, _ALLOW_HTTP)
-
-
-# --- the tools ------------------------------------------------------------------------------------
-
-
-def _settings(invocation: Invocation) -> XprSettings:
-    found = load_xpr_settings(invocation.surroundings.environment)
-    invocation.output.hide(found.private_key)
-    return found
-
-
-def _signer(settings: XprSettings) -> XprSigner | None:
-    if not settings.private_key:
-        return None
-    if not settings.account:
-        raise UsageError("XPR_PRIVATE_KEY is set and XPR_ACCOUNT is not: whose key is it?")
-    return XprSigner(settings.account, settings.private_key)
 
 
 def _run(invocation: Invocation, use: Callable[[XprTools], Awaitable[JsonObject]]) -> int:
-    settings = _settings(invocation)
-    endpoints = invocation.settings[_RPC] or settings.endpoints
-    if not endpoints:
-        raise UsageError(
-            "no node of the chain is named: give --rpc, or set XPR_RPC_ENDPOINT or XPR_NETWORK"
-        )
-    signer = _signer(settings)
-    is_plain = invocation.settings[_ALLOW_HTTP]
-    policy = EgressPolicy.of(*invocation.settings[_ALLOW], allow_http=is_plain)
+    access = access_of(invocation)
     results: list[JsonObject] = []
 
     async def work() -> None:
-        chain = Chain(*endpoints, permission=settings.permission, allow_http=is_plain)
-        try:
-            results.append(await use(XprTools(chain, signer, policy=policy)))
-        finally:
-            await chain.aclose()
+        async with access.tools() as tools:
+            results.append(await use(tools))
 
     run_async(invocation, work)
     (result,) = results
@@ -128,26 +71,26 @@ def _lines(result: JsonObject) -> Lines:
 
 def _declare(parser: Parser) -> None:
     parser.add_argument("account", metavar="ACCOUNT", help="account of the agent to call")
-    parser.add_options(_SHARED)
+    parser.add_options(CHAIN_OPTIONS)
 
 
 def _declare_send(parser: Parser) -> None:
     parser.add_argument("account", metavar="ACCOUNT", help="account of the agent to call")
     parser.add_argument("text", metavar="TEXT", help="what to say")
-    parser.add_options((_JOB, *_SHARED))
+    parser.add_options((_JOB, *CHAIN_OPTIONS))
 
 
 def _declare_task(parser: Parser) -> None:
     parser.add_argument("account", metavar="ACCOUNT", help="account of the agent to call")
     parser.add_argument("task", metavar="TASK_ID", help="id of the task")
-    parser.add_options(_SHARED)
+    parser.add_options(CHAIN_OPTIONS)
 
 
 def _declare_delegate(parser: Parser) -> None:
     parser.add_argument("account", metavar="ACCOUNT", help="account of the agent to do the job")
     parser.add_argument("job", metavar="JOB_ID", type=int, help="number of the job in escrow")
     parser.add_argument("instructions", metavar="INSTRUCTIONS", help="what the agent is to do")
-    parser.add_options((_YES, *_SHARED))
+    parser.add_options((_YES, *CHAIN_OPTIONS))
 
 
 def _discover(invocation: Invocation) -> int:

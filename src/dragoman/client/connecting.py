@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from dragoman.client.card_trust import CardTrust
     from dragoman.clock import Clock
     from dragoman.extensions.base import Directory
+    from dragoman.model.base import JsonObject
 
 __all__ = ("Address", "connect")
 
@@ -139,8 +140,10 @@ async def connect(
             held=auth if card_auth else None,
             trust=demanded,
         )
+        marks: JsonObject = {}
         if directory is not None and name is not None:
             directory.check(name, found.document)
+            marks = directory.marks(name, found.document)
         card = found.reading.card
         offers = offers_of(
             card,
@@ -159,6 +162,7 @@ async def connect(
             own_origin=origin_of(found.url) if found.url else "",
             headers=headers or {},
             held=auth,
+            marks=marks,
         )
         stack.push_async_callback(dialer.aclose)
         caller = Caller(offers, dialer.open, clock=clock, chance=random.random, policy=retry)

@@ -83,3 +83,10 @@ class Directory(Protocol):
             DragomanError: it is the card of another.
         """
         ...
+
+    def marks(self, name: str, document: bytes) -> JsonObject:
+        """Return what the params of each JSON-RPC request to the agent say beside what they are.
+
+        Only what the agent knows to read, by its card.
+        """
+        ...

@@ -96,28 +96,6 @@ async def test_what_is_inside_is_called_only_if_that_is_said(program: Program) -
     assert "may not be called" in refused.out + refused.err
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "words"),
-    [
-        ("XPR_RPC_ENDPOINT", "", "no node of the chain is named"),
-        ("XPR_ACCOUNT", "", "XPR_ACCOUNT is not"),
-        ("XPR_ACCOUNT", "Alice", "'Alice' is no account"),
-        ("XPR_NETWORK", "moon", "it is mainnet or testnet"),
-        ("XPR_PRIVATE_KEY", "5nonsense", "XprSigner"),
-    ],
-)
-async def test_what_is_set_wrong_is_named(
-    program: Program, name: str, value: str, words: str
-) -> None:
-    program.variables[name] = value
-    refused = await program("send", "pilot", "ahoy", *HERE)
-    assert refused.code == 2
-    assert words in refused.out + refused.err
-    # The key is shown to nobody.
-    assert ALICE.wif not in refused.out + refused.err
-    assert value == "" or name != "XPR_PRIVATE_KEY" or value not in refused.out + refused.err
-
-
 async def test_whom_the_chain_does_not_know_is_told(program: Program) -> None:
     refused = await program("discover", "ghost", *HERE)
     assert refused.code != 0

@@ -11,6 +11,7 @@ from dragoman.client.directories import guarded, name_in
 from dragoman.client.tls import Tls
 from dragoman.egress import DestinationRefusedError, EgressPolicy
 from dragoman.errors import UsageError
+from dragoman.model.base import JsonObject
 from tests.serving import serving
 
 HERE = EgressPolicy.of("127.0.0.1:*", allow_http=True)
@@ -33,6 +34,9 @@ class Book:
     def check(self, name: str, document: bytes) -> None:
         assert document.startswith(b"{")
         self.checked.append(name)
+
+    def marks(self, name: str, document: bytes) -> JsonObject:
+        return {}
 
 
 def echo() -> Agent:

@@ -6,11 +6,13 @@ from typing import Final, Protocol
 
 import msgspec
 
+from dragoman.dialects.xpr.members import TARGET
 from dragoman.egress import EgressPolicy
 from dragoman.extensions.xpr.errors import AgentNotFoundError, WrongCardError
 from dragoman.extensions.xpr.names import check_account
 from dragoman.extensions.xpr.presence import IDENTITY
 from dragoman.extensions.xpr.rows import AgentRow
+from dragoman.model.base import JsonObject
 
 __all__ = ("ListsAgents", "XprDirectory", "account_in")
 
@@ -66,6 +68,14 @@ class XprDirectory:
         stated = account_in(document)
         if stated not in ("", name):
             raise WrongCardError(f"Agent '{name}' has the card of '{stated[:20]}' at its endpoint")
+
+    def marks(self, name: str, document: bytes) -> JsonObject:
+        """Have each request name the agent: what is signed for it is of no use at another.
+
+        It is the account that the user has named, and not what a card says of itself: who is called
+        in place of another would name that one. Agents whose card names no account are not told.
+        """
+        return {TARGET: name} if account_in(document) else {}
 
 
 def account_in(document: bytes) -> str:

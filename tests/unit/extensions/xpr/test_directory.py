@@ -58,6 +58,8 @@ def test_a_card_names_its_account(card: object, account: str) -> None:
     assert account_in(document) == account
     directory = listing()
     directory.check("pilot", document)
+    # Requests name the account that was asked for, if the agent knows of such things.
+    assert directory.marks("pilot", document) == ({"xpr:targetAccount": "pilot"} if account else {})
     if account:
         with pytest.raises(WrongCardError, match="'ship' has the card of 'pilot'"):
             directory.check("ship", document)
