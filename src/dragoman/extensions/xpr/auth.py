@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Final, Literal, Protocol, Self, TypeAlias
 
-from dragoman.auth.authenticator import Evidence, Principal
+from dragoman.auth.authenticator import Evidence, Principal, ReadBody
 from dragoman.auth.authorization_header import DEFAULT_REALM, challenge_of
 from dragoman.clock import Clock, SystemClock
 from dragoman.dialects.xpr.members import TARGET
@@ -31,12 +31,12 @@ from dragoman.extensions.xpr.settings import ToolMode, XprSettings
 from dragoman.extensions.xpr.signing import (
     ACCOUNT_HEADER,
     SCHEME,
-    SHOWN,
     SIGNATURE_HEADER,
     TIMESTAMP_HEADER,
     Claim,
     check_signer,
-    read_claim,
+    claim_of,
+    shown_in,
 )
 from dragoman.extensions.xpr.targets import named_target
 from dragoman.extensions.xpr.trust import TrustFacts, TrustPolicy, refusal_of
@@ -54,7 +54,6 @@ READ: Final = "xpr:read"
 WRITE: Final = "xpr:write"
 """The scope that callers have unless the tool mode is ``readonly``: for skills that do things."""
 
-_SIGNATURE: Final = SIGNATURE_HEADER.lower().encode()
 _DESCRIPTION: Final = (
     f"{SIGNATURE_HEADER}: the body, signed by the active key of an XPR account, with "
     f"{ACCOUNT_HEADER} and {TIMESTAMP_HEADER}; JSON-RPC alone"
@@ -195,20 +194,24 @@ class XprAuth:
             PermissionDeniedError: the chain does not trust the account enough.
             UnavailableError: the chain cannot tell now.
         """
-        if not any(map(evidence.headers.get, SHOWN)):
-            return self._anonymous() if self.is_optional else None
-        if self.is_optional and not evidence.headers.get(_SIGNATURE):
+        account, stated, signature = shown_in(evidence.headers)
+        if self.is_optional and not signature:
             # An account that nobody has signed for is a claim, and not who calls.
             return self._anonymous()
+        if not (account or stated or signature):
+            return None
+        now_ms = self._clock.now_ms()
         try:
-            claim = await self._signed(evidence)
+            claim = claim_of(account, stated, signature, now_ms // 1000)
+            await self._check(claim, evidence.body, now_ms)
         except ChainError:
             raise UnavailableError(_UNTOLD) from None
         except XprError as error:
             # The cause tells the door that something was shown, and was not good.
             raise self._refused(str(error)) from error
-        await self._check_trust(claim.account)
-        return Principal(owner=self._prefix + claim.account, scopes=self._scopes)
+        if self._trust.asks:
+            await self._check_trust(account)
+        return Principal(owner=self._prefix + account, scopes=self._scopes)
 
     async def flush(self) -> None:
         """Close the connections to the chain; for a server that stops."""
@@ -216,46 +219,48 @@ class XprAuth:
 
     # --- the signature ----------------------------------------------------------------------------
 
-    async def _signed(self, evidence: Evidence) -> Claim:
-        """Return what is claimed, once it is shown to be so.
+    async def _check(self, claim: Claim, read_body: ReadBody | None, now_ms: int) -> None:
+        """Raise unless it is as it is claimed, and the request may be taken; then it is.
 
-        What costs nothing is looked at first, the chain is asked last, and only requests that are
-        signed well are remembered and counted.
+        The chain is asked last, and only requests that are signed well are remembered and counted.
         """
-        claim = read_claim(evidence.headers, self._clock.now_ms() // 1000)
-        if evidence.body is None:
+        if read_body is None:
             raise SignatureRefusedError(_BODILESS)
-        body = await evidence.body()
+        body = await read_body()
         digest = claim.digest(body)
-        await self._check_key(claim, digest)
-        self._check_target(body)
-        self._check_rate(claim.account)
-        if not await self._replays.claim(digest):
-            raise SignatureRefusedError(_REPLAYED)
-        self._window.count(claim.account, self._clock.now_ms())
-        return claim
-
-    async def _check_key(self, claim: Claim, digest: bytes) -> None:
-        weigh = self._honours_weights
         try:
             authority = await self._chain.authority(claim.account)
         except UnknownAccountError as error:
             raise SignatureRefusedError(f"Authentication error: {error}") from error
         try:
-            check_signer(claim, digest, authority, honours_weights=weigh)
+            check_signer(claim, digest, authority, honours_weights=self._honours_weights)
         except SignatureRefusedError as refusal:
-            try:
-                renewed = await self._chain.authority(claim.account, is_renewed=True)
-            except ChainError:
-                # What is known of the account stands.
-                raise refusal from None
-            if renewed == authority:
-                raise
-            check_signer(claim, digest, renewed, honours_weights=weigh)
+            await self._check_anew(claim, digest, authority, refusal)
+        if self._target:
+            self._check_target(body)
+        self._check_rate(claim.account, now_ms)
+        if not await self._replays.claim(digest):
+            raise SignatureRefusedError(_REPLAYED)
+        self._window.count(claim.account, now_ms)
+
+    async def _check_anew(
+        self,
+        claim: Claim,
+        digest: bytes,
+        authority: Authority | None,
+        refusal: SignatureRefusedError,
+    ) -> None:
+        """Raise a refusal unless the account has other keys by now, and one of them has signed."""
+        try:
+            renewed = await self._chain.authority(claim.account, is_renewed=True)
+        except ChainError:
+            # What is known of the account stands.
+            raise refusal from None
+        if renewed == authority:
+            raise refusal
+        check_signer(claim, digest, renewed, honours_weights=self._honours_weights)
 
     def _check_target(self, body: bytes) -> None:
-        if not self._target:
-            return
         named = named_target(body)
         if named is None and self._target_binding == "required":
             raise SignatureRefusedError(f"Request does not say whom it is for: name {TARGET}")
@@ -268,12 +273,13 @@ class XprAuth:
     # --- who may call, and how often --------------------------------------------------------------
 
     def _anonymous(self) -> Principal:
-        self._check_rate(ANONYMOUS)
-        self._window.count(ANONYMOUS, self._clock.now_ms())
+        now_ms = self._clock.now_ms()
+        self._check_rate(ANONYMOUS, now_ms)
+        self._window.count(ANONYMOUS, now_ms)
         return NOBODY
 
-    def _check_rate(self, account: str) -> None:
-        wait_ms = self._window.wait_ms(account, self._clock.now_ms())
+    def _check_rate(self, account: str, now_ms: int) -> None:
+        wait_ms = self._window.wait_ms(account, now_ms)
         if wait_ms:
             raise RateLimitedError(
                 f"Rate limit exceeded: {self._window.limit} requests per minute for account "
@@ -282,8 +288,6 @@ class XprAuth:
             )
 
     async def _check_trust(self, account: str) -> None:
-        if not self._trust.asks:
-            return
         try:
             facts = await self._chain.trust_facts(account, self._trust)
         except ChainError:

@@ -27,6 +27,8 @@ from dragoman.extensions.xpr.keys import PrivateKey, PublicKey
 __all__ = ("Backend", "FastBackend", "PlainBackend", "backend_for", "has_fast_backend")
 
 _PREHASHED: Final = ec.ECDSA(Prehashed(hashes.SHA256()))
+_RS_BYTES: Final = 64
+_DIGEST_BYTES: Final = 32
 _MOST_KEPT: Final = 1024
 """Keys that are kept unpacked."""
 
@@ -115,9 +117,13 @@ class FastBackend:
     """
 
     def __init__(self) -> None:
-        # An extra, of which a part comes without types: that of which a custom nonce is made.
+        # An extra, of which a part comes without types: the library that it wraps.
         self._coincurve: Any = import_module("coincurve")
-        self._ffi: Any = import_module("coincurve._libsecp256k1").ffi
+        wrapped: Any = import_module("coincurve._libsecp256k1")
+        self._ffi: Any = wrapped.ffi
+        self._parse: Any = wrapped.lib.secp256k1_ecdsa_signature_parse_compact
+        self._verify: Any = wrapped.lib.secp256k1_ecdsa_verify
+        self._context: Any = self._coincurve.context.GLOBAL_CONTEXT.ctx
         self._unpacked = lru_cache(maxsize=_MOST_KEPT)(self._unpack)
 
     def sign(self, key: PrivateKey, digest: bytes, attempt: int) -> tuple[bytes, int]:
@@ -132,10 +138,18 @@ class FastBackend:
 
     def verifies(self, key: PublicKey, rs: bytes, digest: bytes) -> bool:
         """Tell whether a key has made a signature."""
+        if len(rs) != _RS_BYTES or len(digest) != _DIGEST_BYTES:
+            # It would read beyond their end.
+            return False
         try:
-            return self._unpacked(key.point).verify(_der(rs), digest, hasher=None)
+            point = self._unpacked(key.point)
         except ValueError:
             return False
+        # Not by way of coincurve, which has signatures as DER: that is to be written, and read.
+        parsed = self._ffi.new("secp256k1_ecdsa_signature *")
+        if not self._parse(self._context, parsed, rs):
+            return False
+        return self._verify(self._context, parsed, digest, point) == 1
 
     def recover(self, curve: CurveName, rs: bytes, recovery: int, digest: bytes) -> PublicKey:
         """Return the key that has made a signature."""
@@ -149,7 +163,7 @@ class FastBackend:
         return PublicKey(curve, found.format())
 
     def _unpack(self, point: bytes) -> Any:
-        return self._coincurve.PublicKey(point)
+        return self._coincurve.PublicKey(point).public_key
 
 
 _PLAIN: Final = PlainBackend()

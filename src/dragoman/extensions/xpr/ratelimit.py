@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import OrderedDict, deque
 from typing import Final
 
 __all__ = ("SlidingWindow",)
@@ -22,7 +22,8 @@ class SlidingWindow:
         """Allow so many calls in any 60 seconds."""
         self.limit: Final = limit
         self._most = most
-        self._calls: dict[str, deque[int]] = {}
+        # In the order of the latest calls.
+        self._calls: OrderedDict[str, deque[int]] = OrderedDict()
 
     def wait_ms(self, account: str, now_ms: int) -> int:
         """Return how long an account has to wait for its next call, 0 if it may call now."""
@@ -35,8 +36,8 @@ class SlidingWindow:
 
     def count(self, account: str, now_ms: int) -> None:
         """Count a call."""
-        calls = self._calls.pop(account, None) or deque[int]()
+        calls = self._calls.setdefault(account, deque())
         calls.append(now_ms)
-        self._calls[account] = calls
+        self._calls.move_to_end(account)
         if len(self._calls) > self._most:
-            del self._calls[next(iter(self._calls))]
+            self._calls.popitem(last=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Final, Protocol
 
 from dragoman.clock import Clock
@@ -42,8 +43,10 @@ class MemoryReplays:
     def __init__(self, clock: Clock, *, most: int = _MOST) -> None:
         self._clock = clock
         self._most = most
-        # In the order of time, since all are kept equally long.
         self._until_ms: dict[bytes, int] = {}
+        # In the order of time, since all are kept equally long. The dictionary has the same order,
+        # but to find the first of what is left in it goes over all that were removed.
+        self._oldest: deque[bytes] = deque()
 
     async def claim(self, digest: bytes) -> bool:
         """Take a request; see ``Replays.claim``."""
@@ -51,18 +54,16 @@ class MemoryReplays:
         self._forget(now_ms)
         if digest in self._until_ms:
             return False
-        if len(self._until_ms) >= self._most:
-            oldest_ms = self._until_ms[next(iter(self._until_ms))]
+        if len(self._oldest) >= self._most:
+            oldest_ms = self._until_ms[self._oldest[0]]
             raise UnavailableError(
                 "Too many signed requests have come in the last minutes",
                 retry_after_seconds=(oldest_ms - now_ms) / 1000,
             )
         self._until_ms[digest] = now_ms + _KEPT_MS
+        self._oldest.append(digest)
         return True
 
     def _forget(self, now_ms: int) -> None:
-        while self._until_ms:
-            oldest = next(iter(self._until_ms))
-            if self._until_ms[oldest] > now_ms:
-                return
-            del self._until_ms[oldest]
+        while self._oldest and self._until_ms[self._oldest[0]] <= now_ms:
+            del self._until_ms[self._oldest.popleft()]

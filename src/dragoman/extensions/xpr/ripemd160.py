@@ -6,8 +6,9 @@ OpenSSL has it, but not everywhere: builds for FIPS leave it out. Then it is com
 from __future__ import annotations
 
 import hashlib
+from functools import cache
 from struct import pack, unpack
-from typing import Final
+from typing import Final, Protocol, Self
 
 __all__ = ("compute_ripemd160", "ripemd160")
 
@@ -36,12 +37,32 @@ _LEFT_SUMMANDS: Final = (0, 0x5A827999, 0x6ED9EBA1, 0x8F1BBCDC, 0xA953FD4E)
 _RIGHT_SUMMANDS: Final = (0x50A28BE6, 0x5C4DD124, 0x6D703EF3, 0x7A6D76E9, 0)
 
 
+class _Hash(Protocol):
+    def copy(self) -> Self: ...
+    def update(self, data: bytes, /) -> None: ...
+    def digest(self) -> bytes: ...
+
+
+@cache
+def begun() -> _Hash | None:
+    """Return the hash of nothing yet, None if OpenSSL has none.
+
+    Kept, because looking it up by its name takes longer than hashing a signature.
+    """
+    try:
+        return hashlib.new("ripemd160", usedforsecurity=False)
+    except ValueError:
+        return None
+
+
 def ripemd160(data: bytes) -> bytes:
     """Return the 20 bytes of the hash."""
-    try:
-        return hashlib.new("ripemd160", data, usedforsecurity=False).digest()
-    except ValueError:
+    empty = begun()
+    if empty is None:
         return compute_ripemd160(data)
+    whole = empty.copy()
+    whole.update(data)
+    return whole.digest()
 
 
 def compute_ripemd160(data: bytes) -> bytes:

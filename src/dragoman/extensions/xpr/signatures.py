@@ -6,7 +6,7 @@ other. On K1 that is Antelope's canonical form, on R1 the low s.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from msgspec import Struct
@@ -25,8 +25,19 @@ _MOST_RECOVERY: Final = 34
 _WRITTEN_RECOVERY: Final = 31
 """What the recovery id is written on top of: 27, and 4 for a compressed point."""
 
-_K1_LEAST: Final = 2**247
-_K1_END: Final = 2**255
+_LEAST: Final[Mapping[CurveName, bytes]] = {
+    # Both must fill 32 bytes, as DER would write them.
+    "K1": (2**247).to_bytes(32),
+    "R1": (1).to_bytes(32),
+}
+_R_END: Final[Mapping[CurveName, bytes]] = {
+    # The same, and without a sign bit. A low s has none.
+    "K1": (2**255).to_bytes(32),
+    "R1": CURVES["R1"].order.to_bytes(32),
+}
+_S_MOST: Final[Mapping[CurveName, bytes]] = {
+    curve: (found.order // 2).to_bytes(32) for curve, found in CURVES.items()
+}
 
 
 class Signature(Struct, frozen=True, gc=False):
@@ -65,12 +76,9 @@ class Signature(Struct, frozen=True, gc=False):
 
 def is_canonical(curve: CurveName, rs: bytes) -> bool:
     """Tell whether r and s are in the range of the curve, and in the form the chain takes."""
-    order = CURVES[curve].order
-    r, s = int.from_bytes(rs[:32]), int.from_bytes(rs[32:])
-    if not (0 < r < order and 0 < s <= order // 2):
-        return False
-    # On K1 both must fill 32 bytes without a sign bit, as DER would write them. A low s has none.
-    return curve == "R1" or (_K1_LEAST <= r < _K1_END and s >= _K1_LEAST)
+    # Numbers of 32 bytes are in the order of their bytes.
+    r, s = rs[:32], rs[32:]
+    return _LEAST[curve] <= min(r, s) and r < _R_END[curve] and s <= _S_MOST[curve]
 
 
 def sign(key: PrivateKey, digest: bytes, backend: Backend | None = None) -> Signature:

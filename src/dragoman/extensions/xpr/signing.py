@@ -21,14 +21,15 @@ from dragoman.extensions.xpr.signatures import Signature, sign, signer_among
 __all__ = (
     "ACCOUNT_HEADER",
     "SCHEME",
-    "SHOWN",
     "SIGNATURE_HEADER",
     "TIMESTAMP_HEADER",
     "WINDOW_SECONDS",
     "Claim",
     "check_signer",
+    "claim_of",
     "digest_of",
     "read_claim",
+    "shown_in",
     "sign_request",
 )
 
@@ -36,10 +37,10 @@ ACCOUNT_HEADER: Final = "X-XPR-Account"
 TIMESTAMP_HEADER: Final = "X-XPR-Timestamp"
 SIGNATURE_HEADER: Final = "X-XPR-Signature"
 
-SHOWN: Final = tuple(
-    name.lower().encode() for name in (ACCOUNT_HEADER, TIMESTAMP_HEADER, SIGNATURE_HEADER)
-)
-"""The three as servers have them: account, time and signature."""
+# As servers have them.
+_ACCOUNT: Final = ACCOUNT_HEADER.lower().encode()
+_TIMESTAMP: Final = TIMESTAMP_HEADER.lower().encode()
+_SIGNATURE: Final = SIGNATURE_HEADER.lower().encode()
 
 SCHEME: Final = "XPR"
 """What cards and challenges call this way to show who one is."""
@@ -102,7 +103,18 @@ def read_claim(headers: Mapping[bytes, str], now_seconds: int) -> Claim:
     Raises:
         SignatureRefusedError: one is missing, stale or malformed; says what the caller is told.
     """
-    account, stated, signature = [headers.get(name, "") for name in SHOWN]
+    account, stated, signature = shown_in(headers)
+    return claim_of(account, stated, signature, now_seconds)
+
+
+def shown_in(headers: Mapping[bytes, str]) -> tuple[str, str, str]:
+    """Return the three headers, each "" if it is not there."""
+    get = headers.get
+    return get(_ACCOUNT, ""), get(_TIMESTAMP, ""), get(_SIGNATURE, "")
+
+
+def claim_of(account: str, stated: str, signature: str, now_seconds: int) -> Claim:
+    """Read the same of the three headers as they are; see ``read_claim``."""
     if not account or not stated or not signature:
         raise SignatureRefusedError(_MISSING)
     if not (len(stated) <= _MOST_DIGITS and stated.isascii() and stated.isdecimal()):

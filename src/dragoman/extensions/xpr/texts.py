@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hmac import compare_digest
+from collections.abc import Mapping
 from typing import Final
 
 from dragoman.extensions.xpr.base58 import decode_base58, encode_base58
@@ -13,7 +13,9 @@ from dragoman.extensions.xpr.ripemd160 import ripemd160
 __all__ = ("checksum", "read_checked", "read_text", "write_text")
 
 _CHECK_BYTES: Final = 4
-_CURVES: Final[tuple[CurveName, ...]] = ("K1", "R1")
+_CURVES: Final[Mapping[str, CurveName]] = {"_K1_": "K1", "_R1_": "R1"}
+_MIDDLE: Final = 4
+"""How long what names the curve is, with the strokes around it."""
 
 
 def write_text(kind: str, curve: CurveName, payload: bytes) -> str:
@@ -27,11 +29,11 @@ def read_text(text: str, kind: str, size: int) -> tuple[CurveName, bytes]:
     Raises:
         MalformedError: the prefix, a character, the length or the checksum is wrong.
     """
-    for curve in _CURVES:
-        prefix = f"{kind}_{curve}_"
-        if text.startswith(prefix):
-            return curve, read_checked(text[len(prefix) :], size, curve)
-    raise MalformedError(f"the text does not begin with {kind}_K1_ or {kind}_R1_")
+    start = len(kind) + _MIDDLE
+    curve = _CURVES.get(text[len(kind) : start])
+    if curve is None or not text.startswith(kind):
+        raise MalformedError(f"the text does not begin with {kind}_K1_ or {kind}_R1_")
+    return curve, read_checked(text[start:], size, curve)
 
 
 def read_checked(text: str, size: int, suffix: str) -> bytes:
@@ -42,7 +44,8 @@ def read_checked(text: str, size: int, suffix: str) -> bytes:
     """
     data = decode_base58(text, size + _CHECK_BYTES)
     payload = data[:size]
-    if not compare_digest(data[size:], checksum(payload, suffix)):
+    # No secret: whoever has the payload can work it out.
+    if data[size:] != checksum(payload, suffix):
         raise MalformedError("the checksum is wrong")
     return payload
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.extensions.xpr.ripemd160 import compute_ripemd160, ripemd160
+from dragoman.extensions.xpr.ripemd160 import begun, compute_ripemd160, ripemd160
 
 
 @pytest.mark.parametrize(
@@ -33,4 +33,8 @@ def test_without_openssl_it_is_computed(monkeypatch: pytest.MonkeyPatch) -> None
         raise ValueError(f"unsupported hash type {name}")
 
     monkeypatch.setattr(hashlib, "new", missing)
+    begun.cache_clear()
+    assert begun() is None
     assert ripemd160(b"abc").hex() == "8eb208f7e05d987a9b044a8e98c6b087f15a0bfc"
+    # Others are to have it back.
+    begun.cache_clear()
