@@ -208,6 +208,31 @@ def card_without_empty_texts(card: AgentCard) -> AgentCard:
     )
 
 
+def send_with_metadata(request: SendMessageRequest) -> SendMessageRequest:
+    joined = {**(request.message.metadata or {}), **(request.metadata or {})}
+    return replace(request, message=replace(request.message, metadata=joined))
+
+
+def send_without_empty_metadata(request: SendMessageRequest) -> SendMessageRequest:
+    message = request.message
+    return replace(
+        request,
+        message=replace(message, metadata=message.metadata or None),
+        metadata=request.metadata or None,
+    )
+
+
+def task_with_metadata_of_its_beginning(task: Task) -> Task:
+    first = task.history[0].metadata if task.history else None
+    return replace(task, metadata={**(first or {}), **(task.metadata or {})})
+
+
+_SHOWN_AS: Final = {
+    **{state: state for state in TaskState},
+    TaskState.REJECTED: TaskState.FAILED,
+}
+
+
 # --- the rows -----------------------------------------------------------------------------------
 
 FORGIVEN: Final[Mapping[str, tuple[Change, ...]]] = {
@@ -216,6 +241,21 @@ FORGIVEN: Final[Mapping[str, tuple[Change, ...]]] = {
     "return-immediately": (
         of(SendMessageConfiguration, lambda asked: replace(asked, return_immediately=False)),
     ),
+    "send-configuration": (of(SendMessageRequest, lambda it: replace(it, configuration=None)),),
+    "send-metadata": (
+        of(SendMessageRequest, send_with_metadata),
+        of(Task, task_with_metadata_of_its_beginning),
+    ),
+    "absent-when-empty": (
+        of(SendMessageRequest, send_without_empty_metadata),
+        of(CancelTaskRequest, lambda it: replace(it, metadata=it.metadata or None)),
+        of(Task, lambda it: replace(it, metadata=it.metadata or None)),
+    ),
+    "history": (
+        of(Task, lambda it: replace(it, history=())),
+        of(GetTaskRequest, lambda it: replace(it, history_length=None)),
+    ),
+    "states-without-a-word": (of(TaskState, lambda it: _SHOWN_AS.get(it, TaskState.WORKING)),),
     "history-length-zero": (
         of(GetTaskRequest, lambda it: replace(it, history_length=it.history_length or None)),
         of(ListTasksRequest, lambda it: replace(it, history_length=it.history_length or None)),

@@ -1,14 +1,9 @@
 import msgspec
 import pytest
-from hypothesis import given
 
 from dragoman.dialects.xpr.answers import decode_task
-from dragoman.dialects.xpr.encode import Writer
 from dragoman.errors import InvalidParamsError, JSONParseError
-from dragoman.model.tasks import Task, TaskState
 from tests.chain_double import VECTORS
-from tests.losses import left
-from tests.strategies import task_values
 
 RECORDED = [
     one["response"]["result"]
@@ -49,15 +44,3 @@ def test_artifacts_that_share_a_number_are_told_apart() -> None:
 def test_what_is_no_task_is_refused(found: bytes) -> None:
     with pytest.raises((InvalidParamsError, JSONParseError)):
         decode_task(found)
-
-
-@given(task_values)
-def test_a_task_reads_back(task: Task) -> None:
-    read = decode_task(msgspec.json.encode(Writer().task(task)))
-    assert (read.id, read.context_id) == (task.id, task.context_id)
-    if task.status.state in (TaskState.COMPLETED, TaskState.WORKING, TaskState.CANCELED):
-        assert read.status.state is task.status.state
-    # What becomes of parts is as in 0.1, whose form they have.
-    expected = left(task, "0.1").artifacts
-    assert [each.parts for each in read.artifacts] == [each.parts for each in expected]
-    assert [each.name for each in read.artifacts] == [each.name for each in expected]

@@ -1,9 +1,6 @@
 import msgspec
 import pytest
-from hypothesis import given
-from msgspec.structs import replace
 
-from dragoman.dialects.xpr.decode import decode_send
 from dragoman.dialects.xpr.requests import encode_request
 from dragoman.errors import UnsupportedOperationError
 from dragoman.model.messages import Message, Role
@@ -14,8 +11,6 @@ from dragoman.model.operations import (
     SendMessageRequest,
 )
 from dragoman.model.parts import Part
-from tests.losses import left
-from tests.strategies import send_message_requests
 
 MESSAGE = Message(
     message_id="m", role=Role.USER, task_id="t", context_id="c", parts=(Part(text="hi"),)
@@ -44,21 +39,3 @@ def test_tasks_are_named() -> None:
 def test_what_the_network_does_not_have_is_refused() -> None:
     with pytest.raises(UnsupportedOperationError):
         encode_request(ListTasksRequest())
-
-
-@given(send_message_requests)
-def test_a_send_reads_back(request: SendMessageRequest) -> None:
-    read = decode_send(encode_request(request))
-    sent = request.message
-    assert read.alias == sent.task_id
-    assert (read.request.metadata or {}) == (request.metadata or {})
-    # Its ids are lost; the metadata around it has joined its own.
-    joined = {**(sent.metadata or {}), **(request.metadata or {})}
-    assert replace(read.request.message, metadata=None) == Message(
-        message_id="",
-        context_id=sent.context_id,
-        role=sent.role,
-        # What becomes of parts is as in 0.1, whose form they have.
-        parts=left(sent, "0.1").parts,
-    )
-    assert (read.request.message.metadata or {}) == joined
