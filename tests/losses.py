@@ -105,6 +105,10 @@ def status_within(status: TaskStatus, task_id: str, context_id: str) -> TaskStat
     return replace(status, message=message and message_within(message, task_id, context_id))
 
 
+def without_id(message: Message) -> Message:
+    return replace(message, message_id="")
+
+
 def messages_within(task: Task) -> Task:
     ids = task.id, task.context_id
     history = tuple(message_within(message, *ids) for message in task.history)
@@ -299,6 +303,9 @@ FORGIVEN: Final[Mapping[str, tuple[Change, ...]]] = {
         of(ListTaskPushNotificationConfigsResponse, lambda it: replace(it, next_page_token="")),
     ),
     "message-id": (of(Message, lambda it: replace(it, message_id="")),),
+    "message-id-in-answers": (
+        of(TaskStatus, lambda it: replace(it, message=it.message and without_id(it.message))),
+    ),
     "message-extensions": (of(Message, lambda it: replace(it, extensions=())),),
     "reference-task-ids": (of(Message, lambda it: replace(it, reference_task_ids=())),),
     "message-context": (

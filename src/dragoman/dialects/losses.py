@@ -188,7 +188,8 @@ LOSSES: Final = (
         "first.",
     ),
     # --- messages -------------------------------------------------------------------------------
-    Loss("message-id", ("0.1", "xpr"), "down", "A message has no id; a server makes one up."),
+    Loss("message-id", ("0.1",), "down", "A message has no id; a server makes one up."),
+    Loss("message-id-in-answers", ("xpr",), "down", "A message that a task shows has no id."),
     Loss("message-extensions", ("0.1", "xpr"), "down", "A message does not name its extensions."),
     Loss(
         "reference-task-ids",

@@ -1,7 +1,8 @@
 """Telling a request of the XPR network from those of the versions of A2A that share its methods.
 
-The network's requests state no version. Its messages have no ``messageId`` and parts by ``type``;
-its clients say who they are in ``xpr:callerAccount``, and sign.
+The network's requests state no version. Its messages have parts by ``type`` and no ``messageId``, or
+the params name the task (``id``), which those of no version with this method do. Its clients say who
+they are in ``xpr:callerAccount``, and sign.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ class _Message(Struct):
 
 class _Params(Struct):
     caller: object = field(name=CALLER, default=None)
+    id: object = None
     message: _Message | None = None
 
 
@@ -65,12 +67,17 @@ def recognise(
     if found.caller is not None:
         return Verdict.XPR
     if method in _SENDS:
-        is_bare = found.message is None or found.message.message_id is None
-        is_told = is_expected or (method == "message/send" and _has_types(found.message))
-        return Verdict.XPR if is_bare and is_told else Verdict.OTHER
+        message = found.message
+        is_theirs = message is None or message.message_id is None or _names_task(found)
+        is_told = is_expected or (method == "message/send" and _has_types(message))
+        return Verdict.XPR if is_theirs and is_told else Verdict.OTHER
     if method in _ABOUT_TASKS:
         return Verdict.BY_TASK
     return Verdict.XPR if is_expected and not is_known_elsewhere else Verdict.OTHER
+
+
+def _names_task(params: _Params) -> bool:
+    return params.id is not None and _has_types(params.message)
 
 
 def _has_types(message: _Message | None) -> bool:

@@ -45,7 +45,12 @@ def _params(request: Request) -> JsonObject:
 
 def _send(request: SendMessageRequest) -> JsonObject:
     message = request.message
-    written: JsonObject = {"message": write_message(message)}
+    said = write_message(message)
+    if message.message_id:
+        # The network does not have it. A server that knows it takes a message once, however often
+        # it is sent; others pass over it.
+        said["messageId"] = message.message_id
+    written: JsonObject = {"message": said}
     if message.task_id:
         written["id"] = message.task_id
     if message.context_id:

@@ -126,8 +126,8 @@ def said_in(form: Form, message: Message) -> Message:
     return read
 
 
-@shows("message-id", "xpr")
-def test_a_message_has_no_id(form: Form) -> None:
+@shows("message-id-in-answers", "xpr")
+def test_a_message_that_is_shown_has_no_id(form: Form) -> None:
     assert said_in(form, HELLO).message_id == ""
 
 

@@ -8,6 +8,7 @@ TYPED = {"message": {"role": "user", "parts": [{"type": "text", "text": "x"}]}}
 KIND = {"message": {"role": "user", "parts": [{"kind": "text", "text": "x"}]}}
 BOTH = {"message": {"role": "user", "parts": [{"type": "text", "kind": "text", "text": "x"}]}}
 NAMED = {"message": {**TYPED["message"], "messageId": "m"}}
+KIND_NAMED = {"message": {**KIND["message"], "messageId": "m"}}
 CLAIMED = {**NAMED, "xpr:callerAccount": "alice"}
 
 
@@ -24,7 +25,9 @@ CLAIMED = {**NAMED, "xpr:callerAccount": "alice"}
         ("message/send", {}, XPR, OTHER),
         ("message/send", {"message": 7}, XPR, OTHER),
         ("message/stream", TYPED, XPR, OTHER),
-        # A message with an id is one of 0.2 and later.
+        # A message with an id is one of 0.2 and later, unless the params name its task.
+        ("message/send", {**NAMED, "id": "t"}, XPR, XPR),
+        ("message/send", {**KIND_NAMED, "id": "t"}, OTHER, OTHER),
         ("message/send", NAMED, OTHER, OTHER),
         ("message/stream", NAMED, OTHER, OTHER),
         ("tasks/get", {"id": "t"}, BY_TASK, BY_TASK),

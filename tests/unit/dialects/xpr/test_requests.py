@@ -21,7 +21,11 @@ def test_a_send_names_task_context_and_accounts_in_its_params() -> None:
     told = {"xpr:callerAccount": "alice", "xpr:targetAccount": "bob", "xpr:jobId": 0}
     request = SendMessageRequest(message=MESSAGE, metadata={**told})
     assert msgspec.json.decode(encode_request(request)) == {
-        "message": {"role": "user", "parts": [{"type": "text", "text": "hi"}]},
+        "message": {
+            "role": "user",
+            "parts": [{"type": "text", "text": "hi"}],
+            "messageId": "m",
+        },
         "id": "t",
         "contextId": "c",
         "xpr:callerAccount": "alice",
