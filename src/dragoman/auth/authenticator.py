@@ -85,3 +85,8 @@ class SignsBodies(Protocol):
     def is_optional(self) -> bool:
         """Whether requests that are not signed are let in as well, as anybody's."""
         ...
+
+    @property
+    def owner_prefix(self) -> str:
+        """What stands before the account in the name of an owner who has signed; never empty."""
+        ...

@@ -73,6 +73,11 @@ class Scoped:
         """Whether requests that are not signed are let in; nobody has no scopes."""
         return False
 
+    @property
+    def owner_prefix(self) -> str:
+        """What stands before the account of those who sign."""
+        return self._inner.owner_prefix if isinstance(self._inner, SignsBodies) else ""
+
     async def authenticate(self, evidence: Evidence) -> Principal | None:
         """Return who calls; see ``Authenticator.authenticate``.
 
@@ -125,7 +130,7 @@ class Combination:
         challenges: what ``WWW-Authenticate`` tells a caller who has shown nothing.
         needs_body: whether every alternative has a member whose callers sign bodies, so that the
             agent can be called by JSON-RPC alone.
-        has_signers: whether any alternative has such a member.
+        signer_prefixes: of such members, what stands before the account in the name of an owner.
     """
 
     def __init__(self, alternatives: Alternative | Sequence[Alternative]) -> None:
@@ -146,7 +151,11 @@ class Combination:
         self.schemes = _schemes(self._members)
         self.requirements = _requirements(self._alternatives)
         self.needs_body = all(any(map(_signs_bodies, each)) for each in self._alternatives)
-        self.has_signers = any(map(_signs_bodies, self._members))
+        self.signer_prefixes = tuple(
+            member.owner_prefix
+            for member in self._members
+            if isinstance(member, SignsBodies) and member.signs_bodies
+        )
         told = dict.fromkeys(member.challenge for member in self._members)
         self.challenges = tuple(challenge for challenge in told if challenge)
 

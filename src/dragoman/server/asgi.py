@@ -205,7 +205,7 @@ class App:
             contents=limits_of(settings, ContentLimits),
         )
         xpr = XprPlace(
-            is_home=authentication is not None and authentication.has_signers,
+            authentication.signer_prefixes if authentication is not None else (),
             is_strict=settings.strict_versions,
         )
         dispatcher = Dispatcher(

@@ -31,7 +31,7 @@ from dragoman.errors import (
     UnavailableError,
     spelling_of,
 )
-from dragoman.model.operations import STREAMING, Operation, Request
+from dragoman.model.operations import STREAMING, Operation, Request, SendMessageRequest
 from dragoman.server import audit, languages
 from dragoman.server.access import Access
 from dragoman.server.addresses import Addressing
@@ -43,7 +43,7 @@ from dragoman.server.rate_limit import RateSettings
 from dragoman.server.runtime import Runtime
 from dragoman.server.turnstile import Turnstile
 from dragoman.server.xpr_place import XprPlace
-from dragoman.service.principal import ANONYMOUS, Principal
+from dragoman.service.principal import Principal
 from dragoman.service.service import Call, EventStream
 
 __all__ = ("Answer", "Dispatcher")
@@ -60,9 +60,6 @@ _PRIVATE: Final = ((b"cache-control", b"private, no-cache"),)
 _MAX_CURSOR_DIGITS: Final = 18
 
 _UNADDRESSED: Final = Addressing(None, ())
-
-_XPR_OWNER: Final = "xpr:"
-"""What the owner is called whose account has signed."""
 
 
 class Answer(Struct, frozen=True):
@@ -160,12 +157,13 @@ class Dispatcher:
             raise MethodNotFoundError(f"Method not found: {envelope.method[:100]}")
         extensions = self._activate(XPR_DIALECT, operation, exchange)
         reading = XPR_DIALECT.decode_request(operation, envelope.params)
-        owner = exchange.principal.owner
         if reading.alias and await self._has_ended(operation, reading.alias, exchange.principal):
             # It goes by its own id, so nothing else can: the one that follows it gets another.
             reading = reading._replace(alias="", answer=Xpr())
-        account = owner.removeprefix(_XPR_OWNER)
-        reading = heard_from(reading, account, is_known=owner != ANONYMOUS)
+        if isinstance(reading.answer, Xpr):
+            owner = exchange.principal.owner
+            shown = reading.answer.owned_by(self._xpr.account_of(owner) or owner)
+            reading = reading._replace(answer=shown)
         return await self._perform(operation, reading, extensions, exchange)
 
     async def serve_route(self, exchange: Exchange, match: Match, body: bytes) -> Answer:
@@ -293,6 +291,11 @@ class Dispatcher:
     ) -> Answer:
         """Perform an operation for a caller the door has let in, and write that down."""
         who, tenant = visitor.principal.owner, reading.request.tenant
+        request = reading.request
+        if isinstance(request, SendMessageRequest) and (
+            self._xpr.is_home or isinstance(reading.answer, Xpr)
+        ):
+            reading = reading._replace(request=heard_from(request, self._xpr.account_of(who)))
         serve = self._serve if telemetry.active is None else self._serve_traced
         try:
             answer = await serve(operation, reading, extensions, visitor)

@@ -11,6 +11,7 @@ from urllib.parse import parse_qs, quote
 
 from dragoman.auth.authenticator import Evidence, ReadBody
 from dragoman.dialects.base import RpcDialect
+from dragoman.errors import A2AError
 from dragoman.model.documents import EventDocument
 from dragoman.server.door import Door
 from dragoman.server.headers import AllHeaders, gather_headers
@@ -110,6 +111,7 @@ class Exchange:
     __slots__ = (
         "_body",
         "_receive",
+        "_refused",
         "_scope",
         "_send",
         "allowance",
@@ -129,6 +131,7 @@ class Exchange:
         self._receive = receive
         self._send = send
         self._body: bytes | None = None
+        self._refused: A2AError | None = None
         self.voice: RpcDialect | None = None
         self.is_rxjs = False
         self.principal: Principal = NOBODY
@@ -196,9 +199,18 @@ class Exchange:
         return value
 
     async def read_body(self, door: Door) -> bytes:
-        """Return the whole body, read once; one beyond the limit is refused before it is held."""
+        """Return the whole body, read once; one beyond the limit is refused before it is held.
+
+        A body that was refused is refused again: there is no more of it to come.
+        """
         if self._body is None:
-            self._body = await self._read(door)
+            if self._refused is not None:
+                raise self._refused
+            try:
+                self._body = await self._read(door)
+            except A2AError as refused:
+                self._refused = refused
+                raise
         return self._body
 
     async def _read(self, door: Door) -> bytes:

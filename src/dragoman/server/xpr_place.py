@@ -6,6 +6,7 @@ is. Its errors ride on HTTP 200, but for a body that is too large.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from dragoman.bindings.jsonrpc import BadEnvelopeError, JsonRpcRequest
@@ -30,17 +31,22 @@ _NO_REQUEST: Final = "Invalid request: must be JSON-RPC 2.0 with a method"
 
 
 class XprPlace:
-    """Tells which requests are of the XPR network.
+    """Tells which requests are of the XPR network, and of whom.
 
     Args:
+        prefixes: what stands before the account in the name of an owner who has signed. Without any
+            nobody can sign, and this is not the network's home.
+        is_strict: the server keeps to the letter of A2A, so that elsewhere nobody is.
+
+    Attributes:
         is_home: callers of this agent may sign their requests, so that whoever comes to this place
             without saying more is taken for one of this network.
-        is_strict: the server keeps to the letter of A2A, so that elsewhere nobody is.
     """
 
-    def __init__(self, *, is_home: bool = False, is_strict: bool = False) -> None:
-        self._is_home = is_home
-        self._is_open = is_home or not is_strict
+    def __init__(self, prefixes: Sequence[str] = (), *, is_strict: bool = False) -> None:
+        self._prefixes = prefixes
+        self.is_home: Final = bool(prefixes)
+        self._is_open = self.is_home or not is_strict
 
     def is_here(self, exchange: Exchange) -> bool:
         """Tell whether a request may be of this network, by where it is sent to."""
@@ -53,7 +59,7 @@ class XprPlace:
 
     def is_home_to(self, exchange: Exchange) -> bool:
         """Tell whether a request is of this network unless it shows otherwise."""
-        return self._is_home and self.is_here(exchange)
+        return self.is_home and self.is_here(exchange)
 
     def verdict(self, exchange: Exchange, envelope: JsonRpcRequest) -> Verdict:
         """Tell whether a request is of this network, by what it says."""
@@ -68,7 +74,14 @@ class XprPlace:
 
     def is_expected(self, exchange: Exchange) -> bool:
         """Tell whether more than the place speaks for this network."""
-        return self._is_home or _SIGNATURE in exchange.headers or _ACCOUNT in exchange.headers
+        return self.is_home or _SIGNATURE in exchange.headers or _ACCOUNT in exchange.headers
+
+    def account_of(self, owner: str) -> str:
+        """Return the account that has signed, "" if the owner is known otherwise, or not at all."""
+        for prefix in self._prefixes:
+            if owner.startswith(prefix):
+                return owner[len(prefix) :]
+        return ""
 
 
 def in_its_words(refused: A2AError | BadEnvelopeError, body: bytes) -> A2AError | BadEnvelopeError:

@@ -228,6 +228,7 @@ class Signed(Counting):
     """An authenticator whose callers sign bodies."""
 
     signs_bodies = True
+    owner_prefix = "account:"
 
     def __init__(self, *, is_optional: bool = False) -> None:
         super().__init__("signed", Principal(owner="alice"))
@@ -244,8 +245,8 @@ def test_json_rpc_alone_is_left_where_every_way_in_is_a_signature() -> None:
 
 def test_callers_may_sign_where_any_way_in_is_a_signature() -> None:
     for alternatives in ([KEYS, Signed()], [AllOf(KEYS, Signed())], Scoped(Signed(), "read")):
-        assert Combination(alternatives).has_signers
-    assert not Combination([KEYS, AllOf(KEYS, USERS)]).has_signers
+        assert Combination(alternatives).signer_prefixes == ("account:",)
+    assert Combination([KEYS, AllOf(KEYS, USERS), Scoped(KEYS, "read")]).signer_prefixes == ()
 
 
 def test_a_card_says_that_it_does_not_insist_on_signatures() -> None:

@@ -170,6 +170,14 @@ async def test_a_body_is_read_once_however_often_it_is_asked_for() -> None:
     assert peer.received == 2
 
 
+async def test_a_body_that_was_refused_is_refused_again_and_not_waited_for() -> None:
+    peer = Peer(chunk(b"[[[[]]]]"), chunk(b"1"))
+    asked = exchange(peer)
+    for _ in range(2):
+        with pytest.raises(JSONParseError):
+            await asked.read_body(DOOR)
+
+
 async def test_what_is_shown_has_the_body_where_it_can_be_signed() -> None:
     asked = exchange(Peer(chunk(b"01")))
     shown = asked.evidence(lambda: asked.read_body(DOOR))

@@ -12,6 +12,7 @@ from dragoman.errors import (
 from dragoman.server.exchange import Exchange, Receive, Send
 from dragoman.server.xpr_place import XprPlace, in_its_words
 
+PREFIXES = ("xpr:", "test/")
 SEND = JsonRpcRequest(b"1", "message/send", b"{}")
 
 
@@ -43,13 +44,13 @@ def test_the_place_is_one_path_for_requests_without_a_version(
     asked: Exchange, *, expected: bool
 ) -> None:
     assert XprPlace().is_here(asked) is expected
-    assert XprPlace(is_home=True).is_home_to(asked) is expected
+    assert XprPlace(PREFIXES).is_home_to(asked) is expected
     assert not XprPlace().is_home_to(asked)
 
 
 def test_a_strict_server_knows_the_network_at_home_alone() -> None:
     assert not XprPlace(is_strict=True).is_here(exchange())
-    assert XprPlace(is_home=True, is_strict=True).is_here(exchange())
+    assert XprPlace(PREFIXES, is_strict=True).is_here(exchange())
 
 
 @pytest.mark.parametrize("header", ["x_xpr_account", "x_xpr_signature"])
@@ -61,7 +62,7 @@ def test_a_signature_speaks_for_the_network(header: str) -> None:
 
 
 def test_at_home_whoever_says_nothing_else_is_of_the_network() -> None:
-    home = XprPlace(is_home=True)
+    home = XprPlace(PREFIXES)
     assert home.verdict(exchange(), SEND) is Verdict.XPR
     assert home.verdict(exchange(), JsonRpcRequest(b"1", "dance", b"{}")) is Verdict.XPR
     assert home.verdict(exchange(), JsonRpcRequest(b"1", "GetTask", b"{}")) is Verdict.OTHER
@@ -88,3 +89,12 @@ def test_what_cannot_be_read_is_told_in_its_words(
     assert str(told) == words
     if isinstance(refused, BadEnvelopeError) and isinstance(told, BadEnvelopeError):
         assert told.id == refused.id
+
+
+@pytest.mark.parametrize(
+    ("owner", "account"),
+    [("xpr:alice", "alice"), ("test/bob", "bob"), ("key:alice", ""), ("anonymous", "")],
+)
+def test_who_has_signed_is_told_from_other_owners(owner: str, account: str) -> None:
+    assert XprPlace(PREFIXES).account_of(owner) == account
+    assert XprPlace().account_of(owner) == ""

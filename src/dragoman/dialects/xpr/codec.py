@@ -126,25 +126,20 @@ class Xpr:
         return read_error_object(error, ERRORS_XPR)
 
 
-def heard_from(reading: Reading, account: str, *, is_known: bool) -> Reading:
-    """Return a request as one of an account, whatever it says of itself.
+def heard_from(request: SendMessageRequest, account: str) -> SendMessageRequest:
+    """Return a message as one of an account, whatever it says of itself, in whatever version.
 
     Args:
-        account: whose task is shown, and who has signed if it is known.
-        is_known: an authenticator has told the account. Otherwise what the request claims is kept
-            as a claim, under a name that cannot be mistaken.
+        account: the one that has signed. Without one, what the request claims is kept as a claim,
+            under a name that cannot be mistaken.
     """
-    request, answer = reading.request, reading.answer
-    if isinstance(answer, Xpr):
-        answer = answer.owned_by(account)
-    if isinstance(request, SendMessageRequest):
-        message = request.message
-        request = replace(
-            request,
-            message=replace(message, metadata=_unsaid(message.metadata) or None),
-            metadata=_told(request.metadata, account if is_known else "") or None,
-        )
-    return reading._replace(request=request, answer=answer)
+    message = request.message
+    if message.metadata and (CALLER in message.metadata or CLAIMED in message.metadata):
+        message = replace(message, metadata=_unsaid(message.metadata) or None)
+    metadata = request.metadata
+    if account or (metadata and (CALLER in metadata or CLAIMED in metadata)):
+        metadata = _told(metadata, account) or None
+    return replace(request, message=message, metadata=metadata)
 
 
 def _told(metadata: JsonObject | None, account: str) -> JsonObject:

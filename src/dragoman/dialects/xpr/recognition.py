@@ -1,8 +1,8 @@
 """Telling a request of the XPR network from those of the versions of A2A that share its methods.
 
-The network's requests state no version. Its messages have parts by ``type`` and no ``messageId``, or
-the params name the task (``id``), which those of no version with this method do. Its clients say who
-they are in ``xpr:callerAccount``, and sign.
+The network's requests state no version. Its messages have parts by ``type`` and no ``messageId``,
+or the params name the task (``id``), which those of no version with this method do. Its clients say
+who they are in ``xpr:callerAccount``, and sign.
 """
 
 from __future__ import annotations

@@ -96,6 +96,7 @@ class XprAuth:
     Attributes:
         signs_bodies: it needs the body of a request.
         is_optional: unsigned requests are let in as well.
+        owner_prefix: what stands before the account in the name of an owner.
     """
 
     signs_bodies: Final = True
@@ -130,13 +131,15 @@ class XprAuth:
             owner_prefix: put before the account in the name of the owner.
 
         Raises:
-            UsageError: the target is no account, is missing where it is required, or the rate limit
-                lets nobody in.
+            UsageError: the target is no account, is missing where it is required, the rate limit
+                lets nobody in, or there is no prefix.
         """
         if target and not is_account(target):
             raise UsageError(f"target is {target!r}, which is no account")
         if target_binding == "required" and not target:
             raise UsageError("target_binding='required' needs a target: the agent's own account")
+        if not owner_prefix:
+            raise UsageError("owner_prefix is empty: accounts could be mistaken for other owners")
         if rate_limit < 1:
             raise UsageError(f"rate_limit is {rate_limit}: it lets nobody in")
         self._chain = chain
@@ -147,7 +150,7 @@ class XprAuth:
         self._honours_weights = honours_weights
         self._clock: Clock = clock or SystemClock()
         self._replays = replays or MemoryReplays(self._clock)
-        self._prefix = owner_prefix
+        self.owner_prefix: Final = owner_prefix
         self._scopes = frozenset({READ}) if tool_mode == "readonly" else frozenset({READ, WRITE})
         self.is_optional: Final = not is_required
         self.name: Final = name
@@ -211,7 +214,7 @@ class XprAuth:
             raise self._refused(str(error)) from error
         if self._trust.asks:
             await self._check_trust(account)
-        return Principal(owner=self._prefix + account, scopes=self._scopes)
+        return Principal(owner=self.owner_prefix + account, scopes=self._scopes)
 
     async def flush(self) -> None:
         """Close the connections to the chain; for a server that stops."""

@@ -75,22 +75,26 @@ def test_whatever_comes_an_error_comes_of_it(error: dict[str, object]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("is_known", "expected"),
+    ("account", "expected"),
     [
-        (True, {"k": 1, "xpr:callerAccount": "alice"}),
-        (False, {"k": 1, "xpr:claimedAccount": "bob"}),
+        ("alice", {"k": 1, "xpr:callerAccount": "alice"}),
+        ("", {"k": 1, "xpr:claimedAccount": "bob"}),
     ],
 )
-def test_who_calls_is_not_for_the_request_to_say(
-    *, is_known: bool, expected: dict[str, object]
-) -> None:
+def test_who_calls_is_not_for_the_request_to_say(account: str, expected: dict[str, object]) -> None:
     params = {
         **msgspec.json.decode(SEND),
         "xpr:callerAccount": "bob",
         "metadata": {"k": 1, "xpr:callerAccount": "eve", "xpr:claimedAccount": "eve"},
     }
     read = XPR_DIALECT.decode_request(Operation.SEND_MESSAGE, msgspec.json.encode(params))
-    request = heard_from(read, "alice", is_known=is_known).request
-    assert isinstance(request, SendMessageRequest)
+    assert isinstance(read.request, SendMessageRequest)
+    request = heard_from(read.request, account)
     assert request.metadata == expected
     assert request.message.metadata == {"k": 1}
+
+
+def test_what_says_nothing_of_who_calls_is_left_as_it_is() -> None:
+    read = XPR_DIALECT.decode_request(Operation.SEND_MESSAGE, SEND).request
+    assert isinstance(read, SendMessageRequest)
+    assert heard_from(read, "") == read

@@ -430,6 +430,7 @@ def test_what_cannot_be_meant_is_refused() -> None:
         ({"target": "Carol"}, "no account"),
         ({"target_binding": "required"}, "needs a target"),
         ({"rate_limit": 0}, "nobody"),
+        ({"owner_prefix": ""}, "mistaken"),
     ):
         with pytest.raises(UsageError, match=finding):
             Desk(None, **options)

@@ -66,3 +66,14 @@ def test_the_fastest_is_chosen_that_there_is(monkeypatch: pytest.MonkeyPatch) ->
     assert isinstance(backend_for("R1"), PlainBackend)
     monkeypatch.setattr(ecdsa, "has_fast_backend", lambda: False)
     assert isinstance(backend_for("K1"), PlainBackend)
+
+
+@BACKENDS
+def test_what_is_too_short_or_too_long_is_no_signature(backend: Backend) -> None:
+    digest = sha256(b"x").digest()
+    rs, _ = backend.sign(KEY, digest, 0)
+    assert backend.verifies(KEY.public, rs, digest)
+    for other in (b"", rs[:-1], rs[:32], rs + b"\0"):
+        assert not backend.verifies(KEY.public, other, digest)
+    for other in (b"", digest[:-1], digest + b"\0"):
+        assert not backend.verifies(KEY.public, rs, other)
