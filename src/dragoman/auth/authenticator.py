@@ -16,7 +16,7 @@ from msgspec import Struct
 from dragoman.model.security import SecurityScheme
 from dragoman.service.principal import Principal
 
-__all__ = ("Authenticator", "Evidence", "Principal", "ReadBody", "SignsBodies")
+__all__ = ("Authenticator", "Evidence", "KnowsAccounts", "Principal", "ReadBody", "SignsBodies")
 
 ReadBody: TypeAlias = Callable[[], Awaitable[bytes]]
 """Reads the body of a request, within the limits of the server; twice is the same."""
@@ -86,7 +86,12 @@ class SignsBodies(Protocol):
         """Whether requests that are not signed are let in as well, as anybody's."""
         ...
 
+
+@runtime_checkable
+class KnowsAccounts(SignsBodies, Protocol):
+    """One whose callers are accounts of the XPR network."""
+
     @property
     def owner_prefix(self) -> str:
-        """What stands before the account in the name of an owner who has signed; never empty."""
+        """What stands before the account in the name of an owner who has signed; "" if nothing."""
         ...

@@ -9,7 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, Protocol, TypeAlias, runtime_checkable
 
-from dragoman.auth.authenticator import Authenticator, Evidence, Principal, SignsBodies
+from dragoman.auth.authenticator import (
+    Authenticator,
+    Evidence,
+    KnowsAccounts,
+    Principal,
+    SignsBodies,
+)
 from dragoman.errors import (
     A2AError,
     PermissionDeniedError,
@@ -75,8 +81,8 @@ class Scoped:
 
     @property
     def owner_prefix(self) -> str:
-        """What stands before the account of those who sign."""
-        return self._inner.owner_prefix if isinstance(self._inner, SignsBodies) else ""
+        """What stands before the account of those who sign, "" if they have none."""
+        return self._inner.owner_prefix if isinstance(self._inner, KnowsAccounts) else ""
 
     async def authenticate(self, evidence: Evidence) -> Principal | None:
         """Return who calls; see ``Authenticator.authenticate``.
@@ -130,7 +136,8 @@ class Combination:
         challenges: what ``WWW-Authenticate`` tells a caller who has shown nothing.
         needs_body: whether every alternative has a member whose callers sign bodies, so that the
             agent can be called by JSON-RPC alone.
-        signer_prefixes: of such members, what stands before the account in the name of an owner.
+        account_prefixes: of members whose callers are accounts, what stands before an account in
+            the name of an owner.
     """
 
     def __init__(self, alternatives: Alternative | Sequence[Alternative]) -> None:
@@ -151,10 +158,10 @@ class Combination:
         self.schemes = _schemes(self._members)
         self.requirements = _requirements(self._alternatives)
         self.needs_body = all(any(map(_signs_bodies, each)) for each in self._alternatives)
-        self.signer_prefixes = tuple(
+        self.account_prefixes = tuple(
             member.owner_prefix
             for member in self._members
-            if isinstance(member, SignsBodies) and member.signs_bodies
+            if isinstance(member, KnowsAccounts) and member.owner_prefix
         )
         told = dict.fromkeys(member.challenge for member in self._members)
         self.challenges = tuple(challenge for challenge in told if challenge)

@@ -205,7 +205,7 @@ class App:
             contents=limits_of(settings, ContentLimits),
         )
         xpr = XprPlace(
-            authentication.signer_prefixes if authentication is not None else (),
+            authentication.account_prefixes if authentication is not None else (),
             is_strict=settings.strict_versions,
         )
         dispatcher = Dispatcher(

@@ -228,7 +228,6 @@ class Signed(Counting):
     """An authenticator whose callers sign bodies."""
 
     signs_bodies = True
-    owner_prefix = "account:"
 
     def __init__(self, *, is_optional: bool = False) -> None:
         super().__init__("signed", Principal(owner="alice"))
@@ -243,10 +242,22 @@ def test_json_rpc_alone_is_left_where_every_way_in_is_a_signature() -> None:
         assert not Combination(alternatives).needs_body
 
 
-def test_callers_may_sign_where_any_way_in_is_a_signature() -> None:
-    for alternatives in ([KEYS, Signed()], [AllOf(KEYS, Signed())], Scoped(Signed(), "read")):
-        assert Combination(alternatives).signer_prefixes == ("account:",)
-    assert Combination([KEYS, AllOf(KEYS, USERS), Scoped(KEYS, "read")]).signer_prefixes == ()
+class Accounts(Signed):
+    """One whose callers are accounts."""
+
+    owner_prefix = "account:"
+
+
+def test_accounts_are_told_wherever_they_are_a_part_of_a_way_in() -> None:
+    for alternatives in (
+        [KEYS, Accounts()],
+        [AllOf(KEYS, Accounts())],
+        Scoped(Accounts(), "read"),
+    ):
+        assert Combination(alternatives).account_prefixes == ("account:",)
+    # Who signs in another way has no account.
+    for alternatives in ([KEYS, AllOf(KEYS, USERS)], Signed(), Scoped(Signed(), "read")):
+        assert Combination(alternatives).account_prefixes == ()
 
 
 def test_a_card_says_that_it_does_not_insist_on_signatures() -> None:
