@@ -19,6 +19,7 @@ from dragoman.errors import (
 from dragoman.extensions.xpr.auth import READ, WRITE, XprAuth
 from dragoman.extensions.xpr.chain import Chain
 from dragoman.extensions.xpr.keys import PrivateKey
+from dragoman.extensions.xpr.replays import MemoryReplays
 from dragoman.extensions.xpr.rows import AgentRow
 from dragoman.extensions.xpr.settings import load_xpr_settings
 from dragoman.extensions.xpr.signing import sign_request
@@ -199,6 +200,26 @@ async def test_another_signature_of_the_same_request_is_a_replay() -> None:
     assert first.headers[b"x-xpr-signature"] != second.headers[b"x-xpr-signature"]
     assert await desk.owner(first) == "xpr:webby"
     assert "seen before" in (await desk.refusal(second)).message
+
+
+async def test_replicas_that_share_what_they_remember_take_a_request_once() -> None:
+    desk = Desk()
+    shared = MemoryReplays(desk.clock)
+    apart, one, another = Desk(), Desk(replays=shared), Desk(replays=shared)
+    request = desk.signed()
+    assert await one.owner(request) == "xpr:alice"
+    assert "seen before" in str(await another.refusal(request))
+    # Who remembers for itself knows nothing of that.
+    assert await apart.owner(request) == "xpr:alice"
+
+
+async def test_while_it_cannot_be_told_whether_a_request_was_taken_nobody_is_let_in() -> None:
+    class Away:
+        async def claim(self, digest: bytes) -> bool:
+            raise UnavailableError(f"{len(digest)} bytes are too many")
+
+    desk = Desk(replays=Away())
+    assert isinstance(await desk.refusal(desk.signed()), UnavailableError)
 
 
 async def test_a_replay_costs_its_victim_nothing() -> None:
