@@ -105,6 +105,10 @@ def status_within(status: TaskStatus, task_id: str, context_id: str) -> TaskStat
     return replace(status, message=message and message_within(message, task_id, context_id))
 
 
+def without_id(message: Message) -> Message:
+    return replace(message, message_id="")
+
+
 def messages_within(task: Task) -> Task:
     ids = task.id, task.context_id
     history = tuple(message_within(message, *ids) for message in task.history)
@@ -208,6 +212,31 @@ def card_without_empty_texts(card: AgentCard) -> AgentCard:
     )
 
 
+def send_with_metadata(request: SendMessageRequest) -> SendMessageRequest:
+    joined = {**(request.message.metadata or {}), **(request.metadata or {})}
+    return replace(request, message=replace(request.message, metadata=joined))
+
+
+def send_without_empty_metadata(request: SendMessageRequest) -> SendMessageRequest:
+    message = request.message
+    return replace(
+        request,
+        message=replace(message, metadata=message.metadata or None),
+        metadata=request.metadata or None,
+    )
+
+
+def task_with_metadata_of_its_beginning(task: Task) -> Task:
+    first = task.history[0].metadata if task.history else None
+    return replace(task, metadata={**(first or {}), **(task.metadata or {})})
+
+
+_SHOWN_AS: Final = {
+    **{state: state for state in TaskState},
+    TaskState.REJECTED: TaskState.FAILED,
+}
+
+
 # --- the rows -----------------------------------------------------------------------------------
 
 FORGIVEN: Final[Mapping[str, tuple[Change, ...]]] = {
@@ -216,6 +245,21 @@ FORGIVEN: Final[Mapping[str, tuple[Change, ...]]] = {
     "return-immediately": (
         of(SendMessageConfiguration, lambda asked: replace(asked, return_immediately=False)),
     ),
+    "send-configuration": (of(SendMessageRequest, lambda it: replace(it, configuration=None)),),
+    "send-metadata": (
+        of(SendMessageRequest, send_with_metadata),
+        of(Task, task_with_metadata_of_its_beginning),
+    ),
+    "absent-when-empty": (
+        of(SendMessageRequest, send_without_empty_metadata),
+        of(CancelTaskRequest, lambda it: replace(it, metadata=it.metadata or None)),
+        of(Task, lambda it: replace(it, metadata=it.metadata or None)),
+    ),
+    "history": (
+        of(Task, lambda it: replace(it, history=())),
+        of(GetTaskRequest, lambda it: replace(it, history_length=None)),
+    ),
+    "states-without-a-word": (of(TaskState, lambda it: _SHOWN_AS.get(it, TaskState.WORKING)),),
     "history-length-zero": (
         of(GetTaskRequest, lambda it: replace(it, history_length=it.history_length or None)),
         of(ListTasksRequest, lambda it: replace(it, history_length=it.history_length or None)),
@@ -259,6 +303,9 @@ FORGIVEN: Final[Mapping[str, tuple[Change, ...]]] = {
         of(ListTaskPushNotificationConfigsResponse, lambda it: replace(it, next_page_token="")),
     ),
     "message-id": (of(Message, lambda it: replace(it, message_id="")),),
+    "message-id-in-answers": (
+        of(TaskStatus, lambda it: replace(it, message=it.message and without_id(it.message))),
+    ),
     "message-extensions": (of(Message, lambda it: replace(it, extensions=())),),
     "reference-task-ids": (of(Message, lambda it: replace(it, reference_task_ids=())),),
     "message-context": (

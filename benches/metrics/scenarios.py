@@ -13,6 +13,7 @@ from benches.metrics import (
     samples_guard,
     samples_push,
     samples_replicas,
+    samples_signed,
 )
 from benches.metrics.samples_client import MANY, ONE, calls
 from benches.servers import Server, Spec
@@ -36,6 +37,7 @@ __all__ = (
     "OURS_REPLICAS",
     "OURS_REST",
     "OURS_SAMPLED",
+    "OURS_SIGNED",
     "OURS_TOKENED",
     "OURS_TOLD_OF",
     "OURS_TRACED",
@@ -88,6 +90,7 @@ OURS, OURS_MEMORY = "dragoman", "dragoman memory"
 SDK, SDK_SQLITE = "a2a-sdk", "a2a-sdk sqlite"
 BARE, BARE_SQLITE = "bare", "bare sqlite"
 OURS_REST = "dragoman HTTP+JSON"
+OURS_SIGNED = "dragoman signed"
 OURS_0_3, OURS_0_3_REST, OURS_0_1 = "dragoman 0.3", "dragoman 0.3 HTTP+JSON", "dragoman 0.1"
 OURS_KEYED, OURS_TOKENED = "dragoman API key", "dragoman JWT"
 OURS_VERIFYING = "dragoman new JWT"
@@ -106,6 +109,7 @@ _SUBJECT = Spec("subject", "sqlite")
 _SUBJECT_MEMORY = Spec("subject", "memory")
 _SUBJECT_KEYED = Spec("subject", "memory", guard="keyed")
 _SUBJECT_TOKENED = Spec("subject", "memory", guard="tokened")
+_SUBJECT_SIGNED = Spec("subject", "memory", guard="signed")
 _SUBJECT_TRACED = Spec("subject", "memory", telemetry="traced")
 _SUBJECT_SAMPLED = Spec("subject", "memory", telemetry="sampled")
 _SUBJECT_MEASURED = Spec("subject", "memory", telemetry="measured")
@@ -215,6 +219,15 @@ SCENARIOS: Final = (
         "verify",
         (Lane(OURS_VERIFYING, _SUBJECT_TOKENED, samples_guard.verify),),
         prepare=samples_guard.warm,
+    ),
+    Scenario(
+        "signed",
+        (
+            Lane(OURS_MEMORY, _SUBJECT_MEMORY, samples_signed.send),
+            Lane(OURS_SIGNED, _SUBJECT_SIGNED, samples_signed.send),
+        ),
+        prepare=samples_signed.prepare,
+        min_rounds=10,
     ),
     Scenario(
         "grpc",

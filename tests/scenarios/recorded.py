@@ -19,12 +19,14 @@ class Shape:
     """The shape of the answers of a version: each check fails the test, or says what it saw.
 
     Args:
-        family: 0.1; or 0.3, which 0.2 shares.
+        family: 0.1; 0.3, which 0.2 shares; or xpr, which has the objects of 0.1 and the contexts of
+            0.3.
         marks: the discriminators that every part has, if not only that of the version.
     """
 
     def __init__(self, family: str, marks: list[str] | None = None) -> None:
-        self._is_0_1 = family == "0.1"
+        self._is_0_1 = family in ("0.1", "xpr")
+        self._foreign = {"kind", "sessionId"} if family == "xpr" else {"kind", "contextId"}
         self._marks = marks or (["type"] if self._is_0_1 else ["kind"])
 
     def result(self, told: Json) -> str:
@@ -59,7 +61,7 @@ class Shape:
     def _check_task(self, task: Json) -> None:
         assert isinstance(task["id"], str)
         if self._is_0_1:
-            assert not task.keys() & {"kind", "contextId"}
+            assert not task.keys() & self._foreign
         else:
             assert task["kind"] == "task"
             assert isinstance(task["contextId"], str)

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
     from dragoman.agent.peers import Peers
     from dragoman.auth.combining import Alternative
+    from dragoman.extensions.base import Presence
     from dragoman.model.base import JsonObject
     from dragoman.model.cards import AgentCard
     from dragoman.model.operations import SendMessageRequest
@@ -81,6 +82,7 @@ class Agent:
         output_modes: media types given by default; else what the skills give.
         streaming: whether callers may follow the work as it goes.
         extended_card: whether callers who authenticate get a card of what they may use.
+        presence: the agent as another system knows it; its card says what that says of it.
         auth: the ways for a caller to show who it is, any one of which will do. The card lists
             them. ``AllOf`` makes one way of several. Without any, only callers on the same machine
             are served.
@@ -109,6 +111,7 @@ class Agent:
         output_modes: Sequence[str] | None = None,
         streaming: bool = True,
         extended_card: bool = False,
+        presence: Presence | None = None,
         auth: Sequence[Alternative] = (),
         authorize: Policy | None = None,
         share: Sharing | None = None,
@@ -132,6 +135,7 @@ class Agent:
         self.extensions: Final = (*extensions, *((_CLIENT_TOOLS,) if client_tools else ()))
         self.streaming: Final = streaming
         self.extended_card: Final = extended_card
+        self.presence: Final = presence
         self.auth: Final = tuple(auth)
         self.authorize: Final = authorize
         self.share: Final = share

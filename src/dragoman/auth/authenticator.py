@@ -2,20 +2,24 @@
 
 An authenticator both says in the card what callers must show (``scheme``) and checks that they do
 (``authenticate``). It sees raw headers and the certificate of the connection, never the decoded
-request; so one of them serves every version and every binding alike.
+request; so one of them serves every version and every binding alike. One that ``SignsBodies`` looks
+at the bytes of the body as well, and serves JSON-RPC alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Protocol
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Protocol, TypeAlias, runtime_checkable
 
 from msgspec import Struct
 
 from dragoman.model.security import SecurityScheme
 from dragoman.service.principal import Principal
 
-__all__ = ("Authenticator", "Evidence", "Principal")
+__all__ = ("Authenticator", "Evidence", "KnowsAccounts", "Principal", "ReadBody", "SignsBodies")
+
+ReadBody: TypeAlias = Callable[[], Awaitable[bytes]]
+"""Reads the body of a request, within the limits of the server; twice is the same."""
 
 
 class Evidence(Struct, frozen=True, kw_only=True, gc=False):
@@ -26,12 +30,15 @@ class Evidence(Struct, frozen=True, kw_only=True, gc=False):
         query: the query string, percent-encoded, "" on gRPC.
         peer: the address of the caller, None where there is none (a unix socket).
         certificate: the caller's certificate (DER) if the connection has verified one.
+        body: reads the body of a JSON-RPC request, None on other bindings. It is not read before
+            somebody asks: who is turned away by its headers alone sends it for nothing.
     """
 
     headers: Mapping[bytes, str]
     query: str = ""
     peer: str | None = None
     certificate: bytes | None = None
+    body: ReadBody | None = None
 
 
 class Authenticator(Protocol):
@@ -59,4 +66,32 @@ class Authenticator(Protocol):
             UnauthenticatedError: what was shown is not good. It says no more than that.
             UnavailableError: it cannot be told now (keys or introspection out of reach).
         """
+        ...
+
+
+@runtime_checkable
+class SignsBodies(Protocol):
+    """An authenticator whose callers sign the bodies of JSON-RPC requests.
+
+    Other bindings have requests without a body, and one signature would be good for all of them.
+    """
+
+    @property
+    def signs_bodies(self) -> bool:
+        """Whether they do."""
+        ...
+
+    @property
+    def is_optional(self) -> bool:
+        """Whether requests that are not signed are let in as well, as anybody's."""
+        ...
+
+
+@runtime_checkable
+class KnowsAccounts(SignsBodies, Protocol):
+    """One whose callers are accounts of the XPR network."""
+
+    @property
+    def owner_prefix(self) -> str:
+        """What stands before the account in the name of an owner who has signed; "" if nothing."""
         ...

@@ -27,7 +27,7 @@ from dragoman.auth.origins import is_confidential, origin_of
 from dragoman.model.cards import AgentCard
 from dragoman.model.security import SecurityRequirement
 
-__all__ = ("Choice", "Held", "choose")
+__all__ = ("Choice", "Held", "choose", "signs_bodies")
 
 Held: TypeAlias = Credentials | Sequence[Credentials] | Mapping[str, Credentials]
 """What a user has: one, several, or several by the names that the card gives to its schemes."""
@@ -116,6 +116,12 @@ def choose(
             return Choice(tuple(found), tuple(alternative))
         findings.append(" and ".join(missing))
     raise MissingCredentialsError(tuple(findings))
+
+
+def signs_bodies(held: Held) -> bool:
+    """Tell whether all that a user has signs bodies, so that JSON-RPC alone is of use."""
+    found = _candidates(held)
+    return bool(found) and all(one.credential.signs_bodies for one in found)
 
 
 def _candidates(held: Held) -> tuple[_Candidate, ...]:

@@ -9,7 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, Protocol, TypeAlias, runtime_checkable
 
-from dragoman.auth.authenticator import Authenticator, Evidence, Principal
+from dragoman.auth.authenticator import (
+    Authenticator,
+    Evidence,
+    KnowsAccounts,
+    Principal,
+    SignsBodies,
+)
 from dragoman.errors import (
     A2AError,
     PermissionDeniedError,
@@ -63,6 +69,21 @@ class Scoped:
         """What a caller is told who has shown nothing."""
         return self._inner.challenge
 
+    @property
+    def signs_bodies(self) -> bool:
+        """Whether callers sign bodies."""
+        return _signs_bodies(self._inner)
+
+    @property
+    def is_optional(self) -> bool:
+        """Whether requests that are not signed are let in; nobody has no scopes."""
+        return False
+
+    @property
+    def owner_prefix(self) -> str:
+        """What stands before the account of those who sign, "" if they have none."""
+        return self._inner.owner_prefix if isinstance(self._inner, KnowsAccounts) else ""
+
     async def authenticate(self, evidence: Evidence) -> Principal | None:
         """Return who calls; see ``Authenticator.authenticate``.
 
@@ -113,6 +134,10 @@ class Combination:
         schemes: ``securitySchemes`` of the card.
         requirements: ``securityRequirements`` of the card, in the order of the alternatives.
         challenges: what ``WWW-Authenticate`` tells a caller who has shown nothing.
+        needs_body: whether every alternative has a member whose callers sign bodies, so that the
+            agent can be called by JSON-RPC alone.
+        account_prefixes: of members whose callers are accounts, what stands before an account in
+            the name of an owner.
     """
 
     def __init__(self, alternatives: Alternative | Sequence[Alternative]) -> None:
@@ -132,6 +157,12 @@ class Combination:
         self._members = tuple({id(member): member for member in members}.values())
         self.schemes = _schemes(self._members)
         self.requirements = _requirements(self._alternatives)
+        self.needs_body = all(any(map(_signs_bodies, each)) for each in self._alternatives)
+        self.account_prefixes = tuple(
+            member.owner_prefix
+            for member in self._members
+            if isinstance(member, KnowsAccounts) and member.owner_prefix
+        )
         told = dict.fromkeys(member.challenge for member in self._members)
         self.challenges = tuple(challenge for challenge in told if challenge)
 
@@ -230,8 +261,16 @@ def _schemes(members: Iterable[Authenticator]) -> dict[str, SecurityScheme]:
     return schemes
 
 
+def _signs_bodies(member: Authenticator) -> bool:
+    return isinstance(member, SignsBodies) and member.signs_bodies
+
+
+def _is_optional(member: Authenticator) -> bool:
+    return isinstance(member, SignsBodies) and member.is_optional
+
+
 def _requirements(
-    alternatives: Iterable[Sequence[Authenticator]],
+    alternatives: Sequence[Sequence[Authenticator]],
 ) -> tuple[SecurityRequirement, ...]:
     found: list[SecurityRequirement] = []
     for members in alternatives:
@@ -240,6 +279,9 @@ def _requirements(
         # Two issuers of the same kind of token are one alternative to who reads the card.
         if requirement not in found:
             found.append(requirement)
+    if any(len(members) == 1 and _is_optional(members[0]) for members in alternatives):
+        # One that asks for nothing is how a card says that it does not insist.
+        found.append(SecurityRequirement())
     return tuple(found)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from base64 import b64encode
 from collections.abc import Awaitable, Callable, Mapping
 from inspect import isawaitable
-from typing import Final, Literal, Protocol, Self, TypeAlias, runtime_checkable
+from typing import ClassVar, Final, Literal, Protocol, Self, TypeAlias, runtime_checkable
 from urllib.parse import urlencode
 
 from msgspec import Struct
@@ -18,6 +18,7 @@ from msgspec.structs import force_setattr, replace
 
 from dragoman.auth.origins import origin_of
 from dragoman.errors import UsageError
+from dragoman.model.security import SecurityScheme
 
 __all__ = (
     "NOTHING",
@@ -29,19 +30,28 @@ __all__ = (
     "Custom",
     "KeyLocation",
     "OriginBound",
+    "SignBody",
     "origin_bound",
 )
 
 KeyLocation: TypeAlias = Literal["header", "query", "cookie"]
 """R-4.5.2-1: where an API key travels."""
 
+SignBody: TypeAlias = Callable[[bytes], Mapping[str, str]]
+"""Returns the headers that sign a body, none for one that is not signed."""
+
 
 class Attachment(Struct, frozen=True):
-    """What is added to one request: headers, members of the query, cookies."""
+    """What is added to one request: headers, members of the query, cookies.
+
+    Attributes:
+        signers: sign the body, once that is final.
+    """
 
     headers: Mapping[str, str] = {}
     query: Mapping[str, str] = {}
     cookies: Mapping[str, str] = {}
+    signers: tuple[SignBody, ...] = ()
 
     def __repr__(self) -> str:
         """Show the names, no secret."""
@@ -53,14 +63,21 @@ class Attachment(Struct, frozen=True):
             headers={**self.headers, **other.headers},
             query={**self.query, **other.query},
             cookies={**self.cookies, **other.cookies},
+            signers=(*self.signers, *other.signers),
         )
 
-    def http_headers(self) -> dict[str, str]:
-        """Return the headers, with the cookies as the one header they travel in."""
-        if not self.cookies:
-            return dict(self.headers)
-        pairs = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
-        return {**self.headers, "Cookie": pairs}
+    def http_headers(self, body: bytes = b"") -> dict[str, str]:
+        """Return the headers, with the cookies as the one header they travel in.
+
+        Args:
+            body: as it is sent, byte for byte; it is signed where something is there to do so.
+        """
+        headers = dict(self.headers)
+        if self.cookies:
+            headers["Cookie"] = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
+        for sign in self.signers:
+            headers.update(sign(body))
+        return headers
 
     def applied_to(self, url: str) -> str:
         """Return a URL with what travels in its query."""
@@ -98,7 +115,13 @@ class Credentials(Protocol):
 
 
 class OriginBound(Struct, frozen=True, kw_only=True):
-    """Credentials for one origin; subclasses say what is attached there."""
+    """Credentials for one origin; subclasses say what is attached there.
+
+    Attributes:
+        signs_bodies: they sign the bodies of JSON-RPC requests, and are good for nothing else.
+    """
+
+    signs_bodies: ClassVar[bool] = False
 
     for_origin: str = ""
 
@@ -124,6 +147,11 @@ class OriginBound(Struct, frozen=True, kw_only=True):
     async def attachment(self, *, is_retry: bool) -> Attachment:
         """Return what is attached at the right origin."""
         raise NotImplementedError
+
+    def fits(self, scheme: SecurityScheme | None) -> bool:
+        """Tell whether they meet a scheme, for those of which ``fitting`` knows nothing more."""
+        del scheme
+        return True
 
 
 class Bearer(OriginBound, frozen=True):

@@ -19,7 +19,7 @@ from dragoman.model.security import APIKeySecurityScheme, OAuthFlows, SecuritySc
 __all__ = ("UnfitError", "describe", "fit", "fits_all")
 
 _TOKENS: Final = "Bearer, ClientCredentials or DeviceCode"
-_HTTP: Final = {"bearer": _TOKENS, "basic": "Basic"}
+_HTTP: Final = {"bearer": _TOKENS, "basic": "Basic", "xpr": "XprSigner"}
 _LOCATIONS: Final[dict[str, KeyLocation]] = {
     "header": "header",
     "query": "query",
@@ -73,7 +73,7 @@ def fit(
         case ClientCertificate():
             return credential if scheme and scheme.mtls_security_scheme is not None else None
         case _:
-            return credential
+            return credential if credential.fits(scheme) else None
 
 
 def fits_all(credential: OriginBound) -> bool:

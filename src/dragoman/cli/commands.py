@@ -82,6 +82,7 @@ GROUPS: Final = {
     "keys": "look after the keys of an agent and of its callers",
     "mcp": "speak to programs that speak MCP",
     "transport": "look at the bindings",
+    "xpr": "call agents of the XPR network by their account",
 }
 
 COMMANDS: Final = (
@@ -122,6 +123,12 @@ COMMANDS: Final = (
     Command("keys create-card-key", "dragoman.cli.keys_sign:CREATE_CARD_KEY", "make a signing key"),
     Command("keys rotate-push-key", "dragoman.cli.keys_push:ROTATE", "change the key of webhooks"),
     Command("keys sign-card", "dragoman.cli.keys_sign:SIGN_CARD", "sign a card that is a file"),
+    Command("xpr discover", "dragoman.cli.xpr:DISCOVER", "find an agent and show its card"),
+    Command("xpr send", "dragoman.cli.xpr:SEND", "send a message to an agent"),
+    Command("xpr get-task", "dragoman.cli.xpr:GET_TASK", "show a task of an agent"),
+    Command("xpr cancel", "dragoman.cli.xpr:CANCEL", "cancel a task of an agent"),
+    Command("xpr delegate", "dragoman.cli.xpr:DELEGATE", "have an agent do a job in escrow"),
+    Command("xpr mcp", "dragoman.cli.xpr_mcp:SERVE", "publish these as MCP tools"),
     Command("mcp serve", "dragoman.cli.mcp:SERVE", "publish an agent's skills as MCP tools"),
     Command("transport list", "dragoman.cli.transports:LIST", "list the bindings to choose from"),
     Command("skill", "dragoman.cli.skill:SKILL", "print or install the skill for other agents"),

@@ -50,7 +50,7 @@ class PoolLine:
             async with self._pool.exchange(
                 request.verb,
                 url,
-                headers={**attached.http_headers(), **request.headers},
+                headers={**attached.http_headers(request.body), **request.headers},
                 body=request.body,
                 read_seconds=self._read_seconds,
             ) as response:

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import signal
-import sys
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from dragoman.agent.makers import Maker
 from dragoman.cli.commands import Body, Invocation
+from dragoman.cli.mcp_place import address_in, declare_place, serve_mcp
 from dragoman.cli.options import AGENT_CARD
 from dragoman.cli.parser import Parser
-from dragoman.cli.ports import address_of, listen
 from dragoman.cli.session import opened, run_async
 from dragoman.cli.target import target_of
 from dragoman.client.client import RemoteAgent
 from dragoman.clock import SystemClock
-from dragoman.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,67 +32,21 @@ def _declare(parser: Parser) -> None:
     parser.description = "Publish the skills of an A2A agent as the tools of an MCP server."
     parser.epilog = _EPILOG
     parser.add_stand_in("ref", AGENT_CARD)
-    parser.add_argument(
-        "--http",
-        metavar="HOST:PORT",
-        default="",
-        help="serve streamable HTTP on this address instead, at /mcp; port 0 picks a free one",
-    )
-    parser.add_argument(
-        "--allow-anonymous",
-        action="store_true",
-        default=False,
-        help="serve callers from other machines although nobody authenticates them",
-    )
+    declare_place(parser)
 
 
 def _run(invocation: Invocation) -> int:
     # Before anything is asked: what is not installed, and what cannot be listened on.
     bridge = cast("Callable[[RemoteAgent], Any]", _BRIDGE.load())
-    place = invocation.arguments.http
-    address = _address(place, is_open=invocation.arguments.allow_anonymous) if place else None
+    address = address_in(invocation)
 
     async def serve() -> None:
-        from dragoman.adapters.mcp.serving import PATH, serve_http, serve_stdio  # noqa: PLC0415 - needs the extra
-
         target = target_of(invocation.settings, invocation.surroundings.folder)
         async with opened(invocation, target) as session:
             agent = RemoteAgent(session.service, session.card, SystemClock().new_id)
-            server = bridge(agent)
-            if address is None:
-                await serve_stdio(server)
-                return
-            host, port = address
-            with listen(host, port, option="--http") as listener:
-
-                def announce() -> None:
-                    url = f"http://{address_of(listener)}{PATH}"
-                    sys.stdout.write(f"{agent.card.name} is an MCP server at {url}\n")
-                    sys.stdout.write("  stop:  Ctrl-C\n")
-                    sys.stdout.flush()
-
-                for number in (signal.SIGINT, signal.SIGTERM):
-                    # uvicorn raises the signal again when it is done; by then it has been obeyed.
-                    signal.signal(number, lambda _number, _frame: None)
-                await serve_http(server, host, listener, announce)
+            await serve_mcp(bridge(agent), address)
 
     return run_async(invocation, serve, is_live=True)
-
-
-def _address(text: str, *, is_open: bool) -> tuple[str, int]:
-    from dragoman.adapters.mcp.serving import is_local  # noqa: PLC0415 - needs the extra
-
-    host, separator, port = text.rpartition(":")
-    host = host.removeprefix("[").removesuffix("]")
-    if not separator or not port.isdecimal() or int(port) > 65535:
-        raise UsageError(f"--http needs HOST:PORT, such as 127.0.0.1:8765, not {text!r}")
-    host = host or "127.0.0.1"
-    if not is_local(host) and not is_open:
-        raise UsageError(
-            f"{host} can be reached from other machines, and nobody authenticates who calls: "
-            "listen on 127.0.0.1, or add --allow-anonymous"
-        )
-    return host, int(port)
 
 
 SERVE: Final = Body(run=_run, declare=_declare)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ("BINDINGS", "Binding", "Form", "Offer", "binding_named", "offers_of")
 
 Binding: TypeAlias = Literal["JSONRPC", "HTTP+JSON", "GRPC"]
-Form: TypeAlias = Literal["1.0", "0.3", "0.3-proto", "0.1", "rxjs"]
+Form: TypeAlias = Literal["1.0", "0.3", "0.3-proto", "0.1", "rxjs", "xpr"]
 
 BINDINGS: Final[tuple[Binding, ...]] = ("JSONRPC", "HTTP+JSON", "GRPC")
 
@@ -109,7 +109,8 @@ def offers_of(
         version: the only one to speak; then no other is guessed either (R-3.6.3-2).
         tenant: the one whose interfaces count; None takes them as they come.
         installed: the bindings that can be used here.
-        is_xpr: the agent is called beside the address it publishes (0.x reference, 8.1 X2).
+        is_xpr: the agent is one of the XPR network. It is called in the network's own form, beside
+            the address it publishes (0.x reference, 8.1 X2); then as its card says.
         is_rxjs: what it calls 0.3 is the RxJS profile of it.
 
     Raises:
@@ -155,7 +156,11 @@ def _declared(interface: AgentInterface, card_url: str, *, is_xpr: bool) -> Iter
     url = _url_of(interface, card_url)
     if url is None:
         return
-    for place in _places(binding, form, url, is_xpr=is_xpr):
+    if is_xpr and binding == "JSONRPC":
+        beside = f"{url.rstrip('/')}/a2a"
+        yield Offer(version=version, binding=binding, url=beside, form="xpr")
+        yield Offer(version=version, binding=binding, url=beside, form=form)
+    for place in _places(binding, form, url):
         yield Offer(version=version, binding=binding, url=place, form=form, tenant=interface.tenant)
 
 
@@ -168,10 +173,8 @@ def _url_of(interface: AgentInterface, card_url: str) -> str | None:
     return url if url.startswith(("http://", "https://")) else None
 
 
-def _places(binding: Binding, form: Form, url: str, *, is_xpr: bool) -> tuple[str, ...]:
+def _places(binding: Binding, form: Form, url: str) -> tuple[str, ...]:
     base = url.rstrip("/")
-    if is_xpr:
-        return (f"{base}/a2a", url)
     if binding != "HTTP+JSON":
         return (url,)
     if form == "1.0":
@@ -183,7 +186,7 @@ def _places(binding: Binding, form: Form, url: str, *, is_xpr: bool) -> tuple[st
 def _guessed(offer: Offer) -> Iterator[Offer]:
     for version in _OLDER[offer.binding].get(offer.version, ()):
         form = _FORMS[offer.binding][version]
-        for url in _places(offer.binding, form, offer.url, is_xpr=False):
+        for url in _places(offer.binding, form, offer.url):
             yield Offer(
                 version=version, binding=offer.binding, url=url, form=form, is_declared=False
             )

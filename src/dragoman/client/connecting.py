@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
 from dragoman import telemetry
+from dragoman.auth.choosing import signs_bodies
 from dragoman.auth.origins import origin_of
 from dragoman.bindings.grpc.base import is_installed
 from dragoman.client.calling import Caller
@@ -17,6 +18,7 @@ from dragoman.client.card_cache import CardCache
 from dragoman.client.choosing import BINDINGS, Binding, binding_named, offers_of
 from dragoman.client.client import RemoteAgent
 from dragoman.client.dialing import Dialer
+from dragoman.client.directories import guarded, name_in
 from dragoman.client.http_pool import HttpPool
 from dragoman.client.polling import POLL_SECONDS
 from dragoman.client.remote import RemoteService
@@ -36,6 +38,8 @@ if TYPE_CHECKING:
     from dragoman.auth.choosing import Held
     from dragoman.client.card_trust import CardTrust
     from dragoman.clock import Clock
+    from dragoman.extensions.base import Directory
+    from dragoman.model.base import JsonObject
 
 __all__ = ("Address", "connect")
 
@@ -56,6 +60,7 @@ async def connect(
     auth: Held | None = None,
     trust: CardTrust | TrustedKeys | None = None,
     card_auth: bool = False,
+    directory: Directory | None = None,
     extended_card: bool = False,
     extensions: Sequence[str] = (),
     tools: Sequence[Tool | Callable[..., object]] = (),
@@ -85,6 +90,8 @@ async def connect(
         auth: what can be shown to the agent, see ``dragoman.auth``.
         trust: the keys of which one must have signed the card; without it, signatures are not
             looked at.
+        directory: finds the agent of an address such as ``xpr:alice``. What is then called is
+            within the bounds that the directory sets, and not by gRPC.
         card_auth: show what is in ``auth`` to get the card, too. How it travels then, no card has
             told: give an API key its name.
         extended_card: go by the card that the agent has for this caller, if it offers one.
@@ -116,6 +123,10 @@ async def connect(
     wanted = _version_of(version)
     tls = Tls(ca_file=Path(ca_file) if ca_file is not None else None, is_insecure=insecure)
     async with AsyncExitStack() as stack:
+        name = name_in(address, directory)
+        if directory is not None and name is not None:
+            address = await directory.find(name)
+            http = await guarded(directory.policy, tls, stack)
         pool = HttpPool(tls, http)
         stack.push_async_callback(pool.aclose)
         demanded = _demanded(trust)
@@ -129,6 +140,10 @@ async def connect(
             held=auth if card_auth else None,
             trust=demanded,
         )
+        marks: JsonObject = {}
+        if directory is not None and name is not None:
+            directory.check(name, found.document)
+            marks = directory.marks(name, found.document)
         card = found.reading.card
         offers = offers_of(
             card,
@@ -136,7 +151,7 @@ async def connect(
             bindings=_bindings_of(binding),
             version=wanted,
             tenant=tenant,
-            installed=_installed(),
+            installed=_usable(auth, is_guarded=name is not None),
             is_xpr=found.reading.is_xpr,
             is_rxjs=profile == RXJS,
         )
@@ -147,6 +162,7 @@ async def connect(
             own_origin=origin_of(found.url) if found.url else "",
             headers=headers or {},
             held=auth,
+            marks=marks,
         )
         stack.push_async_callback(dialer.aclose)
         caller = Caller(offers, dialer.open, clock=clock, chance=random.random, policy=retry)
@@ -183,5 +199,9 @@ def _bindings_of(names: str | Sequence[str]) -> tuple[Binding, ...]:
     return tuple(binding_named(name) for name in listed)
 
 
-def _installed() -> tuple[Binding, ...]:
-    return tuple(name for name in BINDINGS if name != "GRPC" or is_installed())
+def _usable(auth: Held | None, *, is_guarded: bool) -> tuple[Binding, ...]:
+    """Return the bindings that can be used here, with what the user has to show."""
+    if auth is not None and signs_bodies(auth):
+        return ("JSONRPC",)
+    has_grpc = is_installed() and not is_guarded
+    return tuple(name for name in BINDINGS if name != "GRPC" or has_grpc)

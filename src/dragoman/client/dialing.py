@@ -23,6 +23,7 @@ from dragoman.dialects.v0_3_proto.codec import V0_3_PROTO_DIALECT
 from dragoman.dialects.v0_3_proto.routes import ROUTES as ROUTES_0_3
 from dragoman.dialects.v1_0.codec import V1_0_DIALECT
 from dragoman.dialects.v1_0.routes import ROUTES as ROUTES_1_0
+from dragoman.dialects.xpr.codec import XPR_DIALECT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from dragoman.client.framing import Framing
     from dragoman.client.transport import Transport
     from dragoman.dialects.base import RestDialect, RpcDialect
+    from dragoman.model.base import JsonObject
     from dragoman.model.cards import AgentCard
 
 __all__ = ("Dialer",)
@@ -42,6 +44,7 @@ _RPC: Final[Mapping[Form, RpcDialect]] = {
     "1.0": V1_0_DIALECT,
     "0.3": V0_3_DIALECT,
     "0.1": V0_1_DIALECT,
+    "xpr": XPR_DIALECT,
     "rxjs": RXJS_TOOLS_DIALECT,
 }
 _REST: Final[Mapping[Form, RestDialect]] = {
@@ -58,6 +61,7 @@ class Dialer:
         pool: the connections over HTTP that need no certificate of the client.
         own_origin: the agent's, as the user has named it; "" if the card is the user's own.
         held: what the user can show.
+        marks: what the params of each JSON-RPC request say beside what they are.
     """
 
     def __init__(
@@ -69,6 +73,7 @@ class Dialer:
         own_origin: str,
         headers: Mapping[str, str],
         held: Held | None,
+        marks: JsonObject | None = None,
     ) -> None:
         self._card = card
         self._pool = pool
@@ -76,6 +81,7 @@ class Dialer:
         self._own_origin = own_origin
         self._headers = headers
         self._held = held
+        self._marks = marks or {}
         self._pools: list[HttpPool] = []
 
     def open(self, offer: Offer) -> Transport:
@@ -95,7 +101,7 @@ class Dialer:
         if offer.binding == "GRPC":
             dialect = _grpc_dialect(offer.form)
             return GrpcTransport(dialect, offer.url, offer.version, escort, tls=tls)
-        return HttpTransport(_framing(offer), pool, escort)
+        return HttpTransport(_framing(offer, self._marks), pool, escort)
 
     async def aclose(self) -> None:
         """Close the connections that were made for transports of this dialer alone."""
@@ -111,9 +117,9 @@ class Dialer:
         return choice
 
 
-def _framing(offer: Offer) -> Framing:
+def _framing(offer: Offer, marks: JsonObject) -> Framing:
     if offer.binding == "JSONRPC":
-        return RpcFraming(_RPC[offer.form], offer.url, offer.version)
+        return RpcFraming(_RPC[offer.form], offer.url, offer.version, marks)
     routes = ROUTES_1_0 if offer.form == "1.0" else ROUTES_0_3
     return RestFraming(_REST[offer.form], offer.url, offer.version, routes)
 

@@ -187,7 +187,7 @@ class HttpTransport:
     ) -> AsyncGenerator[HttpAnswer]:
         attached = await self._escort.attachment_for(sent.url)
         url = attached.applied_to(sent.url)
-        headers = {**attached.http_headers(), **headers}
+        headers = {**attached.http_headers(sent.body), **headers}
         if telemetry.active is not None:
             headers |= telemetry.active.outgoing()
         if sent.content_type:

@@ -6,6 +6,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urljoin
 
+import msgspec
 from msgspec.structs import replace
 
 from dragoman.bindings import jsonrpc
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from dragoman.bindings.sse import SseEvent
     from dragoman.dialects.base import Received, RpcDialect
+    from dragoman.model.base import JsonObject
     from dragoman.model.events import StreamResponse
     from dragoman.model.operations import Request
 
@@ -31,12 +33,20 @@ _CARD_0_2: Final = "agent/authenticatedExtendedCard"
 
 
 class RpcFraming:
-    """JSON-RPC at one URL, in one dialect."""
+    """JSON-RPC at one URL, in one dialect.
 
-    def __init__(self, dialect: RpcDialect, url: str, version: Version) -> None:
+    Args:
+        marks: what the params of each request say beside what the dialect writes, unless that says
+            it, too.
+    """
+
+    def __init__(
+        self, dialect: RpcDialect, url: str, version: Version, marks: JsonObject | None = None
+    ) -> None:
         self._dialect = dialect
         self._url = url
         self._version = version
+        self._marks = marks or {}
         # 0.x reference, 8.2 A18: some peers take 0 for no id.
         self._ids = count(1)
 
@@ -56,6 +66,9 @@ class RpcFraming:
         if not self._dialect.has_messages:
             request = with_task_named(request)
         params = self._dialect.encode_request(operation, request)
+        if self._marks:
+            said = msgspec.json.decode(params, type=dict[str, msgspec.Raw])
+            params = msgspec.json.encode({**self._marks, **said})
         body = jsonrpc.request(b"%d" % next(self._ids), method, params)
         return (HttpRequest("POST", self._url, _JSON, body),)
 

@@ -67,12 +67,14 @@ class Reading(NamedTuple):
     Attributes:
         answer: the dialect to answer in: the reader itself, or a variant of it that repeats
             the peer's habits (the id it calls a task by, ``type`` beside ``kind``).
-        alias: the task id that the client made up (0.1), "" in all other versions.
+        alias: the task id that the client made up (0.1, XPR), "" in all other versions.
+        begins_anew: a send to a task that has ended begins another one (XPR).
     """
 
     request: Request
     answer: Dialect
     alias: str = ""
+    begins_anew: bool = False
 
 
 class FrameWriter(Protocol):

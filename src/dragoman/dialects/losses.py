@@ -2,7 +2,8 @@
 
 The forms of 0.x are called as their dialects are (``Dialect.name``): ``0.3`` is the JSON of 0.2 and
 0.3, on JSON-RPC and on HTTP+JSON, ``0.3-proto`` is the ProtoJSON of 0.3. ``1.0-grpc`` is 1.0 over
-gRPC. The JSON of 1.0 is the model itself and loses nothing.
+gRPC, and ``xpr`` the dialect of the XPR network, whose cards are those of the versions. The JSON of
+1.0 is the model itself and loses nothing.
 
 A value of the model that is written in a form and read again is the same value, but for the losses
 listed here.
@@ -16,7 +17,7 @@ from msgspec import Struct
 
 __all__ = ("FORMS", "LOSSES", "Direction", "Form", "Loss")
 
-Form: TypeAlias = Literal["0.1", "0.3", "0.3-proto", "0.3-grpc", "1.0-grpc"]
+Form: TypeAlias = Literal["0.1", "0.3", "0.3-proto", "0.3-grpc", "1.0-grpc", "xpr"]
 Direction: TypeAlias = Literal["down", "up", "both"]
 
 FORMS: Final[tuple[Form, ...]] = get_args(Form)
@@ -47,12 +48,27 @@ _GRPC: Final[tuple[Form, ...]] = ("0.3-grpc", "1.0-grpc")
 
 LOSSES: Final = (
     # --- requests -------------------------------------------------------------------------------
-    Loss("tenant", _OLD, "down", "A request names no tenant, and is for the default one."),
+    Loss(
+        "tenant", (*_OLD, "xpr"), "down", "A request names no tenant, and is for the default one."
+    ),
     Loss(
         "list-tasks",
         ("0.1",),
         "down",
         "Tasks cannot be listed; the call is refused as an unsupported operation.",
+    ),
+    Loss(
+        "three-methods",
+        ("xpr",),
+        "down",
+        "A task can be sent to, looked at and canceled. All else, be it streams, lists, webhooks "
+        "or the extended card, is refused as an unsupported operation.",
+    ),
+    Loss(
+        "send-configuration",
+        ("xpr",),
+        "down",
+        "A send says nothing of modes, history, webhooks or waiting; it waits.",
     ),
     Loss(
         "absent-configuration",
@@ -95,9 +111,22 @@ LOSSES: Final = (
     Loss("cancel-metadata", _PROTO, "down", "A cancellation has no metadata."),
     Loss(
         "request-metadata",
-        ("0.1", "0.3"),
+        ("0.1", "0.3", "xpr"),
         "up",
         "Metadata of requests other than a send and a cancellation is dropped.",
+    ),
+    Loss(
+        "send-metadata",
+        ("xpr",),
+        "both",
+        "The metadata of a send is that of its message, too; a task shows that of the message it "
+        "was begun with.",
+    ),
+    Loss(
+        "absent-when-empty",
+        ("xpr",),
+        "both",
+        "Empty metadata of a send, a cancellation or a task is absent.",
     ),
     Loss(
         "mode-words",
@@ -160,16 +189,17 @@ LOSSES: Final = (
     ),
     # --- messages -------------------------------------------------------------------------------
     Loss("message-id", ("0.1",), "down", "A message has no id; a server makes one up."),
-    Loss("message-extensions", ("0.1",), "down", "A message does not name its extensions."),
+    Loss("message-id-in-answers", ("xpr",), "down", "A message that a task shows has no id."),
+    Loss("message-extensions", ("0.1", "xpr"), "down", "A message does not name its extensions."),
     Loss(
         "reference-task-ids",
-        ("0.1", "0.3-proto"),
+        ("0.1", "0.3-proto", "xpr"),
         "down",
         "A message does not refer to other tasks.",
     ),
     Loss(
         "direct-message",
-        ("0.1",),
+        ("0.1", "xpr"),
         "down",
         "An answer without a task is shown as a completed task whose status holds the message.",
     ),
@@ -182,7 +212,7 @@ LOSSES: Final = (
     ),
     Loss(
         "auth-required",
-        ("0.1",),
+        ("0.1", "xpr"),
         "down",
         "A task that waits for credentials waits for input: input-required.",
     ),
@@ -194,6 +224,12 @@ LOSSES: Final = (
         "metadata was empty, it is absent once that is taken out.",
     ),
     Loss(
+        "states-without-a-word",
+        ("xpr",),
+        "down",
+        "A rejected task is shown as failed, and one in a state that A2A does not have as working.",
+    ),
+    Loss(
         "unknown-state",
         _OLD,
         "up",
@@ -202,29 +238,37 @@ LOSSES: Final = (
     ),
     Loss(
         "unreadable-timestamp",
-        (*_OLD, "1.0-grpc"),
+        FORMS,
         "both",
         "A time that is none is left out.",
     ),
     Loss(
         "timestamp-precision",
-        (*_OLD, "1.0-grpc"),
+        FORMS,
         "both",
         "Times are kept to the millisecond.",
     ),
     Loss(
         "artifact-id",
-        ("0.1",),
+        ("0.1", "xpr"),
         "down",
         "An artifact has a number for an id, its place in the order of appearance; it is read as "
         "idx-0, idx-1 and so on.",
     ),
-    Loss("artifact-extensions", ("0.1",), "down", "An artifact does not name its extensions."),
+    Loss(
+        "artifact-extensions", ("0.1", "xpr"), "down", "An artifact does not name its extensions."
+    ),
     Loss(
         "empty-artifacts",
         ("0.3",),
         "up",
         "An artifact without parts is read with one part, an empty text.",
+    ),
+    Loss(
+        "history",
+        ("xpr",),
+        "down",
+        "A task is shown without its history, and no length of it can be asked for.",
     ),
     Loss(
         "context-of-events",
@@ -234,7 +278,7 @@ LOSSES: Final = (
     ),
     Loss(
         "message-context",
-        ("0.1",),
+        ("0.1", "xpr"),
         "down",
         "A message does not name its task and context; those of the task around it are read.",
     ),
@@ -254,27 +298,27 @@ LOSSES: Final = (
     # --- parts and free JSON --------------------------------------------------------------------
     Loss(
         "json-media-type",
-        _OLD,
+        (*_OLD, "xpr"),
         "both",
         "The media type application/json of data is left out; it is what data is taken for.",
     ),
     Loss(
         "empty-metadata",
-        _OLD,
+        (*_OLD, "xpr"),
         "both",
         "Empty metadata of a part into which a mark of ours was put is absent once the mark is "
         "taken out.",
     ),
     Loss(
         "metadata-clash",
-        _OLD,
+        (*_OLD, "xpr"),
         "both",
         "Metadata under the name of a mark (a2a.v1, mimeType, filename, data_part_compat and, in "
         "0.1, a2a.state) is overwritten by the mark, or taken for it.",
     ),
     Loss(
         "uri-beside-bytes",
-        _AS_JSON,
+        (*_AS_JSON, "xpr"),
         "up",
         "Of a file with content and address the content counts; the address moves to the metadata "
         "a2a.v0.uri.",
@@ -424,7 +468,7 @@ LOSSES: Final = (
     ),
     Loss(
         "unknown-members",
-        _OLD,
+        (*_OLD, "xpr"),
         "up",
         "Members that A2A does not have are dropped, and security schemes of unknown types.",
     ),
@@ -434,6 +478,13 @@ LOSSES: Final = (
         ("0.1",),
         "down",
         "Errors that 0.1 has no code for share one with another error; data.reason tells which.",
+    ),
+    Loss(
+        "not-let-in",
+        ("xpr",),
+        "down",
+        "Who is not known, not allowed or too frequent, and who comes while it cannot be told, all "
+        "get one code. It is read as not known; the words tell which.",
     ),
 )
 """All losses, by subject."""

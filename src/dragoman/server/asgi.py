@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Coroutine, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol
 
 from dragoman.auth.api_key import ApiKeys
@@ -42,10 +43,12 @@ from dragoman.server.push_setup import PushKeys, check_push
 from dragoman.server.rate_limit import RateSettings
 from dragoman.server.runtime import Runtime
 from dragoman.server.turnstile import Turnstile
+from dragoman.server.xpr_place import XprPlace
 from dragoman.service.worker import Worker
 from dragoman.stores.base import TaskStore
 
 if TYPE_CHECKING:
+    from dragoman.extensions.base import Presence
     from dragoman.server.card_signing import CardSigning
 
 __all__ = ("ASGIApp", "App", "PublishedWorker", "build_app")
@@ -64,6 +67,14 @@ def _grpc_services() -> Services:
 
     dialects = (V1_0_GRPC, V0_3_GRPC)
     return Services(dialects=dialects, files=files_of(dialects))
+
+
+async def _let_go(authentication: Combination | None, presence: Presence | None) -> None:
+    """Have what goes along with an agent write what it keeps, and close its connections."""
+    if authentication is not None:
+        await authentication.flush()
+    if presence is not None:
+        await presence.aclose()
 
 
 class PublishedWorker(Worker, Describes, Protocol):
@@ -169,7 +180,7 @@ class App:
             extended_card=ExtendedCards(agent, self._cards, access, signing).make
             if authentication
             else None,
-            on_stop=authentication.flush if authentication else None,
+            on_stop=partial(_let_go, authentication, agent.presence),
             push_keys=push_keys,
         )
         if authentication and settings.allow_anonymous:
@@ -182,6 +193,7 @@ class App:
             public_url=settings.public_url,
             allows_origin=self._cors.allows if self._cors is not None else lambda _: False,
             counter=turnstile,
+            needs_body=authentication is not None and authentication.needs_body,
         )
         gate = Gate(
             tenants=agent.tenants,
@@ -192,12 +204,17 @@ class App:
             max_id_length=settings.max_id_length,
             contents=limits_of(settings, ContentLimits),
         )
+        xpr = XprPlace(
+            authentication.account_prefixes if authentication is not None else (),
+            is_strict=settings.strict_versions,
+        )
         dispatcher = Dispatcher(
             self.runtime,
             gate,
             is_strict=settings.strict_versions,
             addressing=Addressing(settings.public_url, settings.trusted_proxies),
             turnstile=turnstile,
+            xpr=xpr,
             access=access,
             has_rxjs=RXJS in settings.profiles,
         )
@@ -207,6 +224,7 @@ class App:
             self.runtime.nursery,
             stall_seconds=settings.stall_seconds,
             force_json=settings.force_json,
+            xpr=xpr,
             has_rxjs=RXJS in settings.profiles,
         )
         self._card = HttpCard(self._cards, dispatcher, door, settings)

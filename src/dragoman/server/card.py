@@ -32,6 +32,7 @@ from dragoman.server.access import Policy, Sharing
 from dragoman.server.addresses import grpc_address
 
 if TYPE_CHECKING:
+    from dragoman.extensions.base import CardFacts, Presence
     from dragoman.server.card_signing import CardSigning
 
 __all__ = ("CardDesk", "CardFile", "Describes", "capabilities_of", "is_fresh")
@@ -97,6 +98,11 @@ class Describes(Protocol):
         ...
 
     @property
+    def presence(self) -> Presence | None:
+        """The agent as another system knows it, if one does."""
+        ...
+
+    @property
     def auth(self) -> tuple[Alternative, ...]:
         """The ways for callers to show who they are; none if it does not ask."""
         ...
@@ -151,15 +157,22 @@ class CardFile(Struct, frozen=True, gc=False):
 
 
 def capabilities_of(
-    agent: Describes, skills: Sequence[AgentSkill] | None = None, *, has_push: bool = False
+    agent: Describes,
+    skills: Sequence[AgentSkill] | None = None,
+    facts: CardFacts | None = None,
+    *,
+    has_push: bool = False,
 ) -> AgentCapabilities:
     """Return what the card declares, which is what the gate enforces.
 
     Args:
         skills: those that the card lists; the public ones unless given.
+        facts: what another system says of the agent.
         has_push: whether webhooks can be registered (R-3.5.1-2, R-T.str-5).
     """
     extensions = agent.extensions
+    if agent.presence is not None:
+        extensions += (facts.extension if facts else AgentExtension(uri=agent.presence.uri),)
     listed = agent.skills if skills is None else skills
     schemas: JsonObject = {
         s.id: {"input": agent.schemas[s.id]} for s in listed if s.id in agent.schemas
@@ -217,9 +230,21 @@ class CardDesk:
         self._signing = signing
         self._schemes = authentication.schemes if authentication else {}
         self._requirements = authentication.requirements if authentication else ()
+        self._is_rpc_alone = authentication is not None and authentication.needs_body
         self._last_modified = formatdate(started_ms / 1000, usegmt=True)
         self._file = lru_cache(maxsize=_BASES)(self._make)
         self._grpc_port: int | None = None
+        self._facts: CardFacts | None = None
+
+    async def refresh(self) -> None:
+        """Have the cards to come say what is known of the agent elsewhere."""
+        if self._agent.presence is None:
+            return
+        facts = await self._agent.presence.facts()
+        if facts != self._facts:
+            self._facts = facts
+            self._last_modified = formatdate(facts.changed_ms / 1000, usegmt=True)
+            self._file.cache_clear()
 
     def offer_grpc(self, port: int) -> None:
         """List gRPC among the interfaces: on this port, or with 0 on the port of HTTP."""
@@ -239,24 +264,29 @@ class CardDesk:
             skills: those to list; the public ones unless given.
             tenants: those to list, "" for the default one; all unless given.
         """
-        agent = self._agent
+        agent, facts = self._agent, self._facts
         listed = agent.skills if skills is None else skills
         served = ("", *agent.tenants) if tenants is None else tenants
         return AgentCard(
-            name=agent.name,
-            description=agent.description or agent.name,
+            name=(facts and facts.name) or agent.name,
+            description=(facts and facts.description) or agent.description or agent.name,
             supported_interfaces=self._interfaces(base_url.rstrip("/"), served),
             provider=agent.provider,
             version=agent.version,
             documentation_url=agent.documentation_url,
-            capabilities=capabilities_of(agent, listed, has_push=self._has_push),
+            capabilities=capabilities_of(agent, listed, facts, has_push=self._has_push),
             security_schemes=self._schemes,
             security_requirements=self._requirements,
             default_input_modes=agent.input_modes,
             default_output_modes=agent.output_modes,
-            skills=tuple(self._with_scopes(skill) for skill in listed),
+            skills=tuple(self._with_scopes(self._with_tags(skill)) for skill in listed),
             icon_url=agent.icon_url,
         )
+
+    def _with_tags(self, skill: AgentSkill) -> AgentSkill:
+        if self._facts is None or not self._facts.tags:
+            return skill
+        return replace(skill, tags=tuple(dict.fromkeys((*skill.tags, *self._facts.tags))))
 
     def _with_scopes(self, skill: AgentSkill) -> AgentSkill:
         """Say what a skill needs: as the whole agent, and the scopes with it."""
@@ -275,8 +305,10 @@ class CardDesk:
         return replace(skill, security_requirements=requirements)
 
     def _interfaces(self, base: str, tenants: Sequence[str]) -> tuple[AgentInterface, ...]:
-        urls = {"JSONRPC": f"{base}/", "HTTP+JSON": base}
-        if self._grpc_port is not None:
+        urls = {"JSONRPC": f"{base}/"}
+        if not self._is_rpc_alone:
+            urls["HTTP+JSON"] = base
+        if self._grpc_port is not None and not self._is_rpc_alone:
             urls["GRPC"] = grpc_address(base, self._grpc_port)
         return tuple(
             AgentInterface(
@@ -314,17 +346,18 @@ class CardDesk:
 
     def _make(self, base_url: str, version: Version | None, is_old_place: bool) -> CardFile:  # noqa: FBT001 - a key of the cache
         card, signing = self.card(base_url), self._signing
+        more = self._facts.members if self._facts is not None else {}
         if signing is None:
-            body = _encode(card, version)
+            body = _encode(card, version, more)
         elif version == V1_0 or (version is None and not is_old_place):
             # A signature covers one form of the card and no other (0.x reference, 5.2), so each
             # form is a document of its own.
             body = signing.signed(encode_card_1_0(card))
         elif version == V0_3:
-            body = signing.signed(encode_card_0_3(card))
+            body = signing.signed(_with_members(encode_card_0_3(card), more))
         else:
             # 0.1 and 0.2 know no signatures.
-            body = _encode_old(card) if version is None else _encode(card, version)
+            body = _encode_old(card, more) if version is None else _encode(card, version, more)
         # R-8.6.1-2: an ETag from a hash of the content.
         etag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
         return CardFile(body, etag, self._last_modified)
@@ -339,19 +372,27 @@ _INTERFACES: Final = (
 """R-8.3.1-1: what is served, the preferred first."""
 
 
-def _encode(card: AgentCard, version: Version | None) -> bytes:
+def _encode(card: AgentCard, version: Version | None, more: JsonObject) -> bytes:
     if version == V1_0:
         return encode_card_1_0(card)
     if version == V0_1:
-        return encode_card_0_1(card)
+        return _with_members(encode_card_0_1(card), more)
     if version in OLD:
-        return encode_card_0_3(card)
-    return _merged(encode_card_1_0(card), encode_card_0_3(card), encode_card_0_1(card))
+        return _with_members(encode_card_0_3(card), more)
+    forms = (encode_card_1_0(card), encode_card_0_3(card), encode_card_0_1(card))
+    return _with_members(_merged(*forms), more)
 
 
-def _encode_old(card: AgentCard) -> bytes:
+def _encode_old(card: AgentCard, more: JsonObject) -> bytes:
     """Write a card for readers of 0.1 and 0.2, which have one place to look for it."""
-    return _merged(encode_card_0_3(card), encode_card_0_1(card))
+    return _with_members(_merged(encode_card_0_3(card), encode_card_0_1(card)), more)
+
+
+def _with_members(document: bytes, more: JsonObject) -> bytes:
+    """Return a card with members of another system's at its top."""
+    if not more:
+        return document
+    return msgspec.json.encode({**msgspec.json.decode(document, type=dict[str, object]), **more})
 
 
 def _merged(*forms: bytes) -> bytes:

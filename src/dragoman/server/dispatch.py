@@ -15,13 +15,23 @@ from msgspec.structs import replace
 from dragoman import telemetry
 from dragoman.bindings import rest
 from dragoman.bindings.grpc.base import GrpcDialect
+from dragoman.bindings.jsonrpc import JsonRpcRequest
 from dragoman.bindings.rest import Match
 from dragoman.dialects.base import Dialect, Reading, Result, RpcDialect
 from dragoman.dialects.negotiation import check_version
 from dragoman.dialects.rxjs.codec import Rxjs
 from dragoman.dialects.v0_3_proto.codec import V0_3_PROTO_DIALECT, V0_3Proto
-from dragoman.errors import A2AError, InternalError, StoreError, UnavailableError, spelling_of
-from dragoman.model.operations import STREAMING, Operation, Request
+from dragoman.dialects.xpr.codec import XPR_DIALECT, Xpr, heard_from
+from dragoman.dialects.xpr.recognition import Verdict
+from dragoman.errors import (
+    A2AError,
+    InternalError,
+    MethodNotFoundError,
+    StoreError,
+    UnavailableError,
+    spelling_of,
+)
+from dragoman.model.operations import STREAMING, Operation, Request, SendMessageRequest
 from dragoman.server import audit, languages
 from dragoman.server.access import Access
 from dragoman.server.addresses import Addressing
@@ -32,6 +42,7 @@ from dragoman.server.local import LocalService
 from dragoman.server.rate_limit import RateSettings
 from dragoman.server.runtime import Runtime
 from dragoman.server.turnstile import Turnstile
+from dragoman.server.xpr_place import XprPlace
 from dragoman.service.principal import Principal
 from dragoman.service.service import Call, EventStream
 
@@ -71,6 +82,7 @@ class Dispatcher:
         is_strict: bool,
         addressing: Addressing = _UNADDRESSED,
         turnstile: Turnstile | None = None,
+        xpr: XprPlace | None = None,
         access: Access | None = None,
         has_rxjs: bool = False,
     ) -> None:
@@ -81,6 +93,7 @@ class Dispatcher:
         self._addressing = addressing
         self._turnstile = turnstile or Turnstile(RateSettings(), runtime.clock)
         self._is_strict = is_strict
+        self._xpr = xpr or XprPlace()
 
     def voice_of(self, exchange: Exchange, method: str) -> RpcDialect:
         """Return the dialect in which to refuse a request for this method."""
@@ -91,8 +104,16 @@ class Dispatcher:
         version = exchange.parameter(*_VERSION)
         return languages.voice_of(method, version, is_strict=self._is_strict)
 
+    async def serve_envelope(self, exchange: Exchange, envelope: JsonRpcRequest) -> Answer:
+        """Perform what a JSON-RPC request asks for, in whatever dialect it is."""
+        if self._xpr.is_here(exchange):
+            operation = XPR_DIALECT.operation(envelope.method)
+            if await self._is_xpr(exchange, envelope, operation):
+                return await self._serve_xpr(exchange, envelope, operation)
+        return await self.serve_method(exchange, envelope.method, envelope.params)
+
     async def serve_method(self, exchange: Exchange, method: str, params: bytes) -> Answer:
-        """Perform a JSON-RPC method."""
+        """Perform a JSON-RPC method of a version of A2A."""
         version = exchange.parameter(*_VERSION)
         dialect, operation, is_shared = (
             languages.rxjs_method(
@@ -116,6 +137,33 @@ class Dispatcher:
         reading = dialect.decode_request(operation, params)
         # What reads JSON-RPC answers in JSON-RPC.
         exchange.voice = cast("RpcDialect", reading.answer)
+        return await self._perform(operation, reading, extensions, exchange)
+
+    async def _is_xpr(
+        self, exchange: Exchange, envelope: JsonRpcRequest, operation: Operation | None
+    ) -> bool:
+        verdict = self._xpr.verdict(exchange, envelope)
+        if verdict is not Verdict.BY_TASK or operation is None:
+            return verdict is Verdict.XPR
+        named = languages.task_hinted(envelope.params)
+        origin = await self._origin(operation, named, exchange.principal)
+        return origin == XPR_DIALECT.name if origin else self._xpr.is_expected(exchange)
+
+    async def _serve_xpr(
+        self, exchange: Exchange, envelope: JsonRpcRequest, operation: Operation | None
+    ) -> Answer:
+        exchange.voice = XPR_DIALECT
+        if operation is None:
+            raise MethodNotFoundError(f"Method not found: {envelope.method[:100]}")
+        extensions = self._activate(XPR_DIALECT, operation, exchange)
+        reading = XPR_DIALECT.decode_request(operation, envelope.params)
+        if reading.alias and await self._has_ended(operation, reading.alias, exchange.principal):
+            # It goes by its own id, so nothing else can: the one that follows it gets another.
+            reading = reading._replace(alias="", answer=Xpr())
+        if isinstance(reading.answer, Xpr):
+            owner = exchange.principal.owner
+            shown = reading.answer.owned_by(self._xpr.account_of(owner) or owner)
+            reading = reading._replace(answer=shown)
         return await self._perform(operation, reading, extensions, exchange)
 
     async def serve_route(self, exchange: Exchange, match: Match, body: bytes) -> Answer:
@@ -211,6 +259,12 @@ class Dispatcher:
         call = await self._access.shared(operation, Call(principal=principal))
         return await service.origin_of(task_id, call)
 
+    async def _has_ended(self, operation: Operation, task_id: str, principal: Principal) -> bool:
+        """Tell whether a task of the caller's has ended; one that goes by an alias does not."""
+        service = self._runtime.started or await self._runtime.service()
+        call = await self._access.shared(operation, Call(principal=principal))
+        return await service.has_ended(task_id, call)
+
     async def _recall(
         self,
         operation: Operation,
@@ -237,6 +291,11 @@ class Dispatcher:
     ) -> Answer:
         """Perform an operation for a caller the door has let in, and write that down."""
         who, tenant = visitor.principal.owner, reading.request.tenant
+        request = reading.request
+        if isinstance(request, SendMessageRequest) and (
+            self._xpr.is_home or isinstance(reading.answer, Xpr)
+        ):
+            reading = reading._replace(request=heard_from(request, self._xpr.account_of(who)))
         serve = self._serve if telemetry.active is None else self._serve_traced
         try:
             answer = await serve(operation, reading, extensions, visitor)
@@ -276,7 +335,7 @@ class Dispatcher:
         extensions: tuple[str, ...],
         visitor: Visitor,
     ) -> Answer:
-        request, dialect, alias = reading
+        request, dialect, alias, begins_anew = reading
         is_old = dialect.has_final
         is_card = operation is Operation.GET_EXTENDED_AGENT_CARD
         call = Call(
@@ -287,6 +346,7 @@ class Dispatcher:
             # The versions before 1.0 know no cursors: they are shown the task as it is.
             cursor=None if is_old else _cursor(visitor.headers.get(b"last-event-id")),
             alias=alias,
+            begins_anew=begins_anew,
             ends_at_stops=is_old,
             outlasts_pauses=isinstance(dialect, Rxjs),
             always_task=not dialect.has_messages,

@@ -14,9 +14,15 @@ from ipaddress import ip_address
 from typing import Protocol
 from urllib.parse import urlsplit
 
-from dragoman.auth.authenticator import Evidence
+from dragoman.auth.authenticator import Evidence, ReadBody
 from dragoman.bindings.nesting import is_nested_deeper_than
-from dragoman.errors import A2AError, JSONParseError, PayloadTooLargeError, PermissionDeniedError
+from dragoman.errors import (
+    A2AError,
+    JSONParseError,
+    MethodNotFoundError,
+    PayloadTooLargeError,
+    PermissionDeniedError,
+)
 from dragoman.server import audit
 from dragoman.server.addresses import Addressed
 from dragoman.service.principal import NOBODY, Principal
@@ -31,6 +37,8 @@ _CLOSED = (
 
 _FOREIGN_PAGE = "Web pages of other sites are not served"
 
+_RPC_ALONE = "This agent is called by JSON-RPC alone: its callers sign the bodies of requests"
+
 
 class Visitor(Addressed, Protocol):
     """A request whose headers have come: those this server looks at are at hand."""
@@ -43,7 +51,7 @@ class Visitor(Addressed, Protocol):
     allowance: tuple[tuple[bytes, bytes], ...]
     """Headers that tell what is left of a rate limit; none where there is no limit."""
 
-    def evidence(self) -> Evidence:
+    def evidence(self, read_body: ReadBody | None = None) -> Evidence:
         """Return all that it shows of its caller."""
         ...
 
@@ -81,6 +89,7 @@ class Door:
         allow_anonymous: lets unknown callers of other machines in.
         allows_origin: tells whether pages of a site were allowed to call, as ``Origin`` names it.
         counter: counts requests before anything else is asked.
+        needs_body: lets nobody in on bindings whose bodies are not signed.
     """
 
     def __init__(
@@ -93,8 +102,10 @@ class Door:
         authentication: Authenticates | None = None,
         allows_origin: Callable[[str], bool] = lambda _: False,
         counter: Counts | None = None,
+        needs_body: bool = False,
     ) -> None:
         self._counter = counter
+        self._needs_body = needs_body
         self._authentication = authentication
         self._allows_origin = allows_origin
         self._is_open = allow_anonymous or authentication is not None
@@ -104,10 +115,14 @@ class Door:
         self._public_host = host_of(public_netloc)
         self._public_place = _place_of(public_netloc)
 
-    async def enter(self, visitor: Visitor) -> Principal:
+    async def enter(self, visitor: Visitor, read_body: ReadBody | None = None) -> Principal:
         """Return who calls, or raise for a caller who is not let in; that is logged.
 
+        Args:
+            read_body: reads what the caller may have signed; None on a binding without that.
+
         Raises:
+            MethodNotFoundError: callers of this agent sign bodies, and here there is none.
             PermissionDeniedError: the caller has no business here.
             UnauthenticatedError: it did not show who it is (R-7.4-1).
         """
@@ -115,8 +130,10 @@ class Door:
         if self._authentication is None:
             return NOBODY
         try:
+            if self._needs_body and read_body is None:
+                raise MethodNotFoundError(_RPC_ALONE)
             self._check_origin(visitor.headers)
-            return await self._authentication.authenticate(visitor.evidence())
+            return await self._authentication.authenticate(visitor.evidence(read_body))
         except A2AError as error:
             # Without a cause nothing was shown: so clients ask what they have to show.
             if self._counter is not None and error.__cause__ is not None:

@@ -9,8 +9,9 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, Final, Protocol, cast
 from urllib.parse import parse_qs, quote
 
-from dragoman.auth.authenticator import Evidence
+from dragoman.auth.authenticator import Evidence, ReadBody
 from dragoman.dialects.base import RpcDialect
+from dragoman.errors import A2AError
 from dragoman.model.documents import EventDocument
 from dragoman.server.door import Door
 from dragoman.server.headers import AllHeaders, gather_headers
@@ -108,7 +109,9 @@ class Exchange:
     """
 
     __slots__ = (
+        "_body",
         "_receive",
+        "_refused",
         "_scope",
         "_send",
         "allowance",
@@ -127,6 +130,8 @@ class Exchange:
         self._scope = scope
         self._receive = receive
         self._send = send
+        self._body: bytes | None = None
+        self._refused: A2AError | None = None
         self.voice: RpcDialect | None = None
         self.is_rxjs = False
         self.principal: Principal = NOBODY
@@ -169,9 +174,10 @@ class Exchange:
         """The address that was connected to."""
         return self._scope.get("server")
 
-    def evidence(self) -> Evidence:
+    def evidence(self, read_body: ReadBody | None = None) -> Evidence:
         """Return what the request shows of its caller."""
         return Evidence(
+            body=read_body,
             headers=AllHeaders(self._scope["headers"]),
             query=self.query,
             peer=self.peer,
@@ -193,7 +199,21 @@ class Exchange:
         return value
 
     async def read_body(self, door: Door) -> bytes:
-        """Read the whole body; one beyond the limit is refused before it is held."""
+        """Return the whole body, read once; one beyond the limit is refused before it is held.
+
+        A body that was refused is refused again: there is no more of it to come.
+        """
+        if self._body is None:
+            if self._refused is not None:
+                raise self._refused
+            try:
+                self._body = await self._read(door)
+            except A2AError as refused:
+                self._refused = refused
+                raise
+        return self._body
+
+    async def _read(self, door: Door) -> bytes:
         if b"content-encoding" in self.headers:
             check_is_plain(self.headers)
         announced = self.headers.get(b"content-length", "")

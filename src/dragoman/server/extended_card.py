@@ -40,6 +40,7 @@ class ExtendedCards:
 
     async def make(self, call: Call) -> AgentCard:
         """Return the card for whoever makes this call."""
+        await self._cards.refresh()
         tenants = ("", *self._agent.tenants)
         card = self._cards.card(
             call.base_url,

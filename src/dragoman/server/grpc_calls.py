@@ -13,7 +13,7 @@ from typing import Final, NoReturn, Protocol, TypeAlias
 
 from msgspec import Struct
 
-from dragoman.auth.authenticator import Evidence
+from dragoman.auth.authenticator import Evidence, ReadBody
 from dragoman.bindings.grpc.base import EVENT_ID, STATUS_DETAILS, GrpcDialect
 from dragoman.bindings.http2.grpc_framing import GrpcFailedError, Metadata
 from dragoman.dialects.base import Dialect
@@ -188,8 +188,9 @@ class RpcVisitor:
         self.principal: Principal = NOBODY
         self.allowance: tuple[tuple[bytes, bytes], ...] = ()
 
-    def evidence(self) -> Evidence:
-        """Return what the call shows of its caller."""
+    def evidence(self, read_body: ReadBody | None = None) -> Evidence:
+        """Return what the call shows of its caller; nobody signs messages of gRPC."""
+        del read_body
         certificate = self._certificate
         return Evidence(
             headers=AllHeaders(self._fields),

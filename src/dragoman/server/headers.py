@@ -30,6 +30,8 @@ _WANTED: Final = frozenset(
         b"x-forwarded-host",
         b"x-forwarded-prefix",
         b"x-forwarded-proto",
+        b"x-xpr-account",
+        b"x-xpr-signature",
     }
 )
 

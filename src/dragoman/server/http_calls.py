@@ -13,8 +13,11 @@ from dragoman.dialects.profiles import RXJS_REST_DIALECT
 from dragoman.dialects.rxjs.codec import Rxjs
 from dragoman.dialects.v0_3_proto.codec import V0_3_PROTO_DIALECT
 from dragoman.dialects.v1_0.codec import V1_0_DIALECT
+from dragoman.dialects.xpr.codec import XPR_DIALECT
+from dragoman.dialects.xpr.recognition import Verdict
 from dragoman.errors import (
     A2AError,
+    InvalidParamsError,
     MethodNotAllowedError,
     PermissionDeniedError,
     RateLimitedError,
@@ -31,6 +34,7 @@ from dragoman.server.media import EVENT_STREAM, JSON, check_is_json, rest_conten
 from dragoman.server.nursery import Nursery
 from dragoman.server.rate_limit import refusal_headers
 from dragoman.server.rxjs_streams import RxjsRenderer, stream_headers
+from dragoman.server.xpr_place import XprPlace, in_its_words
 
 __all__ = ("OLD_PREFIX", "HttpCalls", "error_headers")
 
@@ -48,6 +52,9 @@ _NOT_AN_RPC: Final = (
 # Statuses that mean something to proxies and retrying clients; other JSON-RPC errors ride on 200.
 _TELLING_STATUSES: Final = frozenset({401, 403, 405, 413, 415, 429, 503})
 
+_TELLING_IN_XPR: Final = frozenset({413})
+"""The XPR network has 200 for all that it has read."""
+
 
 class HttpCalls:
     """Answers calls over JSON-RPC and HTTP+JSON."""
@@ -60,6 +67,7 @@ class HttpCalls:
         *,
         stall_seconds: float,
         force_json: bool,
+        xpr: XprPlace | None = None,
         has_rxjs: bool = False,
     ) -> None:
         self._has_rxjs = has_rxjs
@@ -68,6 +76,7 @@ class HttpCalls:
         self._nursery = nursery
         self._stall_seconds = stall_seconds
         self._force_json = force_json
+        self._xpr = xpr or XprPlace()
 
     async def jsonrpc(self, exchange: Exchange) -> None:
         """Answer a JSON-RPC call of any version."""
@@ -76,11 +85,8 @@ class HttpCalls:
         try:
             await self._enter(exchange)
             _check_is_post(exchange.method)
-            check_is_json(exchange.headers)
-            envelope = jsonrpc.read_request(
-                await exchange.read_body(self._door), is_lenient=not exchange.is_rxjs
-            )
-            answer = await self._dispatcher.serve_method(exchange, envelope.method, envelope.params)
+            envelope = await self._open(exchange)
+            answer = await self._dispatcher.serve_envelope(exchange, envelope)
         except DisconnectedError:
             raise
         except BadEnvelopeError as bad:
@@ -123,19 +129,51 @@ class HttpCalls:
     async def _enter(self, exchange: Exchange) -> None:
         """Find out who calls by JSON-RPC; who is refused hears it in the version it states."""
         try:
-            exchange.principal = await self._door.enter(exchange)
-        except A2AError:
+            exchange.principal = await self._door.enter(
+                exchange, lambda: exchange.read_body(self._door)
+            )
+        except A2AError as refusal:
             exchange.voice = unread_voice(exchange.parameter(b"a2a-version", "A2A-Version"))
+            if self._xpr.is_home_to(exchange):
+                await self._refuse_in_xpr(exchange, refusal)
             raise
+
+    async def _open(self, exchange: Exchange) -> JsonRpcRequest:
+        body = b""
+        try:
+            check_is_json(exchange.headers)
+            body = await exchange.read_body(self._door)
+            return jsonrpc.read_request(body, is_lenient=not exchange.is_rxjs)
+        except (A2AError, BadEnvelopeError) as refused:
+            if not self._xpr.is_home_to(exchange):
+                raise
+            exchange.voice = XPR_DIALECT
+            raise in_its_words(refused, body) from None
+
+    async def _refuse_in_xpr(self, exchange: Exchange, refusal: A2AError) -> None:
+        """Tell of a refusal under the id of the request, if that is of the XPR network.
+
+        Raises:
+            BadEnvelopeError: it is. What is wrong with an envelope is told first, whoever calls.
+        """
+        try:
+            envelope = await self._open(exchange)
+        except BadEnvelopeError as bad:
+            if not isinstance(bad.error, InvalidParamsError):
+                raise
+            envelope = JsonRpcRequest(bad.id, bad.method, b"{}")
+        if self._xpr.verdict(exchange, envelope) is not Verdict.OTHER:
+            exchange.voice = XPR_DIALECT
+            raise BadEnvelopeError(refusal, envelope.id, envelope.method) from refusal
 
     async def _refuse_jsonrpc(
         self, exchange: Exchange, envelope: JsonRpcRequest | None, error: A2AError
     ) -> None:
-        status = spelling_of(error).http
-        status = status if status in _TELLING_STATUSES else 200
-        headers = error_headers(error)
         request_id, method = (envelope.id, envelope.method) if envelope else (jsonrpc.NULL_ID, "")
         voice = self._dispatcher.voice_of(exchange, method)
+        status = spelling_of(error).http
+        status = status if status in _telling_statuses(voice) else 200
+        headers = () if voice.name == XPR_DIALECT.name else error_headers(error)
         body = jsonrpc.error(request_id, voice.encode_error(error))
         if isinstance(voice, Rxjs) and isinstance(error, PermissionDeniedError):
             status = 200
@@ -251,6 +289,10 @@ class _SseRenderer:
 def _check_is_post(method: str) -> None:
     if method != "POST":
         raise MethodNotAllowedError(("POST",), _NOT_AN_RPC)
+
+
+def _telling_statuses(voice: RpcDialect) -> frozenset[int]:
+    return _TELLING_IN_XPR if voice.name == XPR_DIALECT.name else _TELLING_STATUSES
 
 
 def _awaits_stream(exchange: Exchange, voice: RpcDialect, method: str) -> bool:

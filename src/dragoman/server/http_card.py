@@ -75,6 +75,7 @@ class HttpCard:
         except A2AError as error:
             await refuse(exchange, error)
             return
+        await self._cards.refresh()
         file = self._cards.file(
             self._addressing.base_of(exchange),
             parse_version(exchange.parameter(b"a2a-version", "A2A-Version") or ""),

@@ -19,6 +19,7 @@ from typing import Final, NamedTuple
 from dragoman.bindings.rest import Router
 from dragoman.dialects import negotiation
 from dragoman.dialects.base import RestDialect, RpcDialect
+from dragoman.dialects.fields import Fields, read_json
 from dragoman.dialects.negotiation import check_version, parse_version
 from dragoman.dialects.profiles import (
     RXJS_DIALECT,
@@ -43,7 +44,7 @@ from dragoman.dialects.v0_3_proto.shape import is_proto_json
 from dragoman.dialects.v1_0.codec import V1_0_DIALECT
 from dragoman.dialects.v1_0.methods import METHODS
 from dragoman.dialects.v1_0.routes import ROUTES
-from dragoman.errors import MethodNotFoundError
+from dragoman.errors import InvalidParamsError, JSONParseError, MethodNotFoundError
 from dragoman.model.operations import (
     CancelTaskRequest,
     GetTaskRequest,
@@ -60,12 +61,14 @@ __all__ = (
     "Method",
     "dialect_of_origin",
     "find_method",
+    "is_method",
     "rest_shape",
     "route_dialect",
     "rxjs_method",
     "rxjs_of_origin",
     "rxjs_voice",
     "shape_of_origin",
+    "task_hinted",
     "task_named",
     "task_shown",
     "unread_voice",
@@ -148,6 +151,11 @@ def find_method(name: str, version: str | None, *, is_strict: bool) -> Method:
     return method
 
 
+def is_method(name: str) -> bool:
+    """Tell whether any version of A2A has a method of this name."""
+    return name in _METHODS[False]
+
+
 def voice_of(name: str, version: str | None, *, is_strict: bool) -> RpcDialect:
     """Return the dialect in which to refuse a request for this method; "" if that is not known."""
     method = _METHODS[is_strict].get(name)
@@ -182,6 +190,14 @@ def task_named(operation: Operation, params: bytes) -> str:
         JSONParseError, InvalidParamsError: the params name no task.
     """
     return task_shown(V0_3_DIALECT.decode_request(operation, params).request)
+
+
+def task_hinted(params: bytes) -> str:
+    """Return the id of the task that params name, "" if they do not."""
+    try:
+        return Fields(read_json(params)).text("id", "taskId")
+    except (JSONParseError, InvalidParamsError):
+        return ""
 
 
 def task_shown(request: Request) -> str:

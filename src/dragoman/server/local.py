@@ -334,6 +334,10 @@ class LocalService:
             return ""
         return task.origin_dialect if isinstance(task, StoredTask) else task.record.origin_dialect
 
+    async def has_ended(self, task_id: str, call: Call) -> bool:
+        """Tell whether a task of the caller's, named by its own id, has ended."""
+        return await self._sender.has_ended(_scope(call), task_id)
+
     async def _send(self, operation: Operation, request: SendMessageRequest, call: Call) -> Sent:
         """Deliver a message, with the webhook that comes with it, if any."""
         await self._authorize_send(operation, request, call)

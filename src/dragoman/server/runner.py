@@ -387,8 +387,10 @@ class Runner:
         """Forget a task that is over; its followers keep what they need."""
         if self._live.get(live.task_id) is live:
             del self._live[live.task_id]
-        if live.record.alias:
-            self._aliases.pop((live.scope, live.record.alias), None)
+        name = live.scope, live.record.alias
+        if self._aliases.get(name) == live.task_id:
+            # Another task may have taken it over.
+            del self._aliases[name]
         for step in live.epilogue:
             step()
 

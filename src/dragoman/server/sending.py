@@ -119,7 +119,7 @@ class Sender:
         else:
             request = _with_message(request, message_id=self._clock.new_id())
         if call.alias:
-            known_id = await self._known_as(scope, call.alias)
+            known_id = await self._known_as(scope, call.alias, call)
             request = _with_message(request, task_id=known_id or "")
         if request.message.task_id:
             return await self._continue(scope, request, call, record)
@@ -137,7 +137,7 @@ class Sender:
         """
         scope = Scope(call.tenant, call.owner)
         name = call.alias or request.message.task_id
-        known_id = await self._known_as(scope, name) if name else None
+        known_id = await self._known_as(scope, name, call) if name else None
         if known_id is None:
             if request.message.task_id and not call.alias:
                 raise TaskNotFoundError(name)
@@ -180,16 +180,31 @@ class Sender:
             live.epilogue.append(self._sends.begin_task(send, task_id))
         return Accepted(live, live.settled())
 
-    async def _known_as(self, scope: Scope, name: str) -> str | None:
+    async def _known_as(self, scope: Scope, name: str, call: Call) -> str | None:
         """Return the id of the task that a caller means, by its id or by what the caller calls it.
 
-        0.x reference, 5.5: an id that is neither is the caller's to give.
+        0.x reference, 5.5: an id that is neither is the caller's to give. So is one whose task has
+        ended, if the caller begins anew then.
         """
+        known_id = await self._found_as(scope, name)
+        if known_id and call.begins_anew and await self.has_ended(scope, known_id):
+            return None
+        return known_id
+
+    async def _found_as(self, scope: Scope, name: str) -> str | None:
         if self._runner.find(scope, name) or await self._store.load(scope, name):
             return name
         known = await self._store.find_alias(scope, name)
         # Asked last: a task of this name may have begun while the store was looked at.
         return self._runner.find_alias(scope, name) or known
+
+    async def has_ended(self, scope: Scope, task_id: str) -> bool:
+        """Tell whether there is a task of this very id, and it has ended."""
+        live = self._runner.find(scope, task_id)
+        if live is not None:
+            return live.standing.has_ended
+        stored = await self._store.load(scope, task_id)
+        return stored is not None and stored.state.is_terminal
 
     async def _continue(
         self, scope: Scope, request: SendMessageRequest, call: Call, record: SendRecord | None
@@ -199,7 +214,7 @@ class Sender:
         if live is None:
             stored = await self._store.load(scope, message.task_id)
             if stored is None:
-                known_id = await self._known_as(scope, message.task_id)
+                known_id = await self._found_as(scope, message.task_id)
                 if known_id is None:
                     raise TaskNotFoundError(message.task_id)  # R-3.1.1-3
                 return await self._continue(

@@ -44,6 +44,8 @@ class Call(Struct, frozen=True, kw_only=True, gc=False):
         cursor: the last event the caller has seen (``Last-Event-ID``), if it said so.
         alias: what the caller calls the task of a send (0.1): one of its own that exists, or else
             the name of the new one.
+        begins_anew: if the task of that name has ended, the message begins another, which takes
+            the name over (XPR); otherwise it is refused.
         ends_at_stops: a stream ends wherever the task stops, and following a task that has ended
             shows it (0.x).
         outlasts_pauses: a stream goes on when the task waits for its client, until the task ends.
@@ -58,6 +60,7 @@ class Call(Struct, frozen=True, kw_only=True, gc=False):
     extensions: tuple[str, ...] = ()
     cursor: int | None = None
     alias: str = ""
+    begins_anew: bool = False
     ends_at_stops: bool = False
     outlasts_pauses: bool = False
     always_task: bool = False

@@ -1,10 +1,19 @@
 from collections.abc import Mapping
+from typing import ClassVar
 
 import pytest
 
 from dragoman.auth.certificates import ClientCertificate
-from dragoman.auth.choosing import Choice, Held, choose
-from dragoman.auth.credentials import NOTHING, ApiKey, Attachment, Basic, Bearer, Custom
+from dragoman.auth.choosing import Choice, Held, choose, signs_bodies
+from dragoman.auth.credentials import (
+    NOTHING,
+    ApiKey,
+    Attachment,
+    Basic,
+    Bearer,
+    Custom,
+    OriginBound,
+)
 from dragoman.auth.errors import MissingCredentialsError
 from dragoman.auth.grants import ClientCredentials
 from dragoman.model.cards import AgentCapabilities, AgentCard, AgentSkill
@@ -255,3 +264,16 @@ async def test_what_is_for_another_origin_is_left_out_and_told() -> None:
     choice = choose(card_of(schemes={}), Bearer("t", for_origin=OTHER), origin=AGENT)
     assert await choice.attach(AGENT) == NOTHING
     assert choice.left_out[0].startswith("the Bearer is for https://other.example:443")
+
+
+class Signer(OriginBound, frozen=True):
+    """Credentials that sign bodies."""
+
+    signs_bodies: ClassVar[bool] = True
+
+
+def test_who_has_nothing_but_signatures_is_told() -> None:
+    for held in (Signer(), [Signer(), Signer()], {"key": Signer()}):
+        assert signs_bodies(held)
+    for held in (Bearer("t"), [Signer(), Bearer("t")], []):
+        assert not signs_bodies(held)

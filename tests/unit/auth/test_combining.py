@@ -219,3 +219,51 @@ def test_what_would_ask_for_nothing_is_refused() -> None:
         AllOf(KEYS)
     with pytest.raises(UsageError, match="at least one scope"):
         Scoped(KEYS)
+
+
+# --- who signs bodies -----------------------------------------------------------------------------
+
+
+class Signed(Counting):
+    """An authenticator whose callers sign bodies."""
+
+    signs_bodies = True
+
+    def __init__(self, *, is_optional: bool = False) -> None:
+        super().__init__("signed", Principal(owner="alice"))
+        self.is_optional = is_optional
+
+
+def test_json_rpc_alone_is_left_where_every_way_in_is_a_signature() -> None:
+    signed = Signed()
+    for alternatives in (signed, [signed], [AllOf(KEYS, signed)], Scoped(signed, "read")):
+        assert Combination(alternatives).needs_body
+    for alternatives in (KEYS, [signed, KEYS], Scoped(KEYS, "read"), [AllOf(KEYS, USERS), signed]):
+        assert not Combination(alternatives).needs_body
+
+
+class Accounts(Signed):
+    """One whose callers are accounts."""
+
+    owner_prefix = "account:"
+
+
+def test_accounts_are_told_wherever_they_are_a_part_of_a_way_in() -> None:
+    for alternatives in (
+        [KEYS, Accounts()],
+        [AllOf(KEYS, Accounts())],
+        Scoped(Accounts(), "read"),
+    ):
+        assert Combination(alternatives).account_prefixes == ("account:",)
+    # Who signs in another way has no account.
+    for alternatives in ([KEYS, AllOf(KEYS, USERS)], Signed(), Scoped(Signed(), "read")):
+        assert Combination(alternatives).account_prefixes == ()
+
+
+def test_a_card_says_that_it_does_not_insist_on_signatures() -> None:
+    assert Combination(Signed()).requirements == (requirement(signed=[]),)
+    optional = Signed(is_optional=True)
+    assert Combination(optional).requirements == (requirement(signed=[]), requirement())
+    # Together with others, or with a scope, nothing is not enough.
+    assert requirement() not in Combination(AllOf(KEYS, optional)).requirements
+    assert requirement() not in Combination(Scoped(optional, "read")).requirements

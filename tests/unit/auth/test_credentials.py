@@ -187,3 +187,16 @@ def test_cookies_are_one_header() -> None:
 def test_over_grpc_all_of_it_is_metadata() -> None:
     attachment = Attachment(headers={"X-Key": "1"}, query={"Token": "2"}, cookies={"c": "3"})
     assert attachment.grpc_metadata() == (("token", "2"), ("x-key", "1"), ("cookie", "c=3"))
+
+
+def test_a_body_is_signed_when_it_is_final() -> None:
+    signed = Attachment(headers={"A": "1"}, signers=(lambda body: {"S": body.decode()},))
+    assert signed.http_headers(b"x") == {"A": "1", "S": "x"}
+    both = signed.joined(Attachment(signers=(lambda body: {"T": str(len(body))},)))
+    assert both.http_headers(b"xy") == {"A": "1", "S": "xy", "T": "2"}
+
+
+def test_credentials_sign_no_bodies_and_fit_unless_they_say_so() -> None:
+    custom = Custom(lambda _: {})
+    assert not custom.signs_bodies
+    assert custom.fits(None)

@@ -184,3 +184,18 @@ def test_scopes_are_those_of_the_card_unless_the_user_has_said_other() -> None:
     assert fitted_grant(CLIENT, scheme).scopes == ("read",)
     own = ClientCredentials("me", "s3cret", scopes=("all",))
     assert fitted_grant(own, scheme).scopes == ("all",)
+
+
+class Picky(OriginBound, frozen=True):
+    """Credentials of a kind that this module knows nothing of."""
+
+    def fits(self, scheme: SecurityScheme | None) -> bool:
+        return scheme == http("XPR")
+
+
+def test_other_credentials_say_themselves_what_they_meet() -> None:
+    picky = Picky()
+    assert fit(picky, http("XPR"), (), OWN) is picky
+    for scheme in SCHEMES:
+        assert fit(picky, scheme, (), OWN) is None
+    assert describe(http("XPR")) == "HTTP XPR: XprSigner"

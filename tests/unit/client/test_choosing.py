@@ -83,9 +83,10 @@ def test_a_tenant_has_interfaces_of_its_own(tenant: str) -> None:
 def test_the_agents_of_xpr_are_called_beside_their_address() -> None:
     found = card(at("JSONRPC", "0.2", "https://a.example"))
     offers = offers_of(found, CARD_URL, is_xpr=True)
-    assert [each.url for each in offers if each.is_declared] == [
-        "https://a.example/a2a",
-        "https://a.example",
+    assert [(each.form, each.url) for each in offers if each.is_declared] == [
+        ("xpr", "https://a.example/a2a"),
+        ("0.3", "https://a.example/a2a"),
+        ("0.3", "https://a.example"),
     ]
 
 

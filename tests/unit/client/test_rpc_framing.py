@@ -151,3 +151,11 @@ def test_0_2_has_the_extended_card_at_a_url_of_its_own() -> None:
     assert getattr(card, "name") == "A"  # noqa: B009 - an answer may be anything
     with pytest.raises(MethodNotFoundError):
         wire.read_answer(sent, operation, 404, b"")
+
+
+def test_marks_stand_beside_what_the_dialect_writes_unless_it_says_the_same() -> None:
+    marked = RpcFraming(V1_0_DIALECT, URL, Version(1, 0), {"x:for": "bob", "id": "u"})
+    (get,) = marked.requests(Operation.GET_TASK, GetTaskRequest(id="t"))
+    assert json.loads(get.body)["params"] == {"x:for": "bob", "id": "t"}
+    (bare,) = marked.requests(Operation.GET_EXTENDED_AGENT_CARD, GetExtendedAgentCardRequest())
+    assert json.loads(bare.body)["params"] == {"x:for": "bob", "id": "u"}

@@ -14,6 +14,7 @@ from dragoman.dialects.v0_1.card import decode_card, encode_card
 from dragoman.dialects.v0_1.codec import V0_1_DIALECT
 from dragoman.dialects.v0_3.codec import V0_3_DIALECT
 from dragoman.dialects.v0_3_proto.codec import V0_3_PROTO_DIALECT
+from dragoman.dialects.xpr.codec import XPR_DIALECT
 from dragoman.model.documents import EventDocument, TaskDocument
 from dragoman.model.operations import REQUEST_TYPES, Operation, Request
 
@@ -55,6 +56,7 @@ DIALECTS: Final[Mapping[Form, Dialect]] = {
     "0.3-proto": V0_3_PROTO_DIALECT,
     "0.3-grpc": V0_3_GRPC,
     "1.0-grpc": V1_0_GRPC,
+    "xpr": XPR_DIALECT,
 }
 OLD: Final[tuple[Form, ...]] = ("0.1", "0.3", "0.3-proto", "0.3-grpc")
 SINCE_0_2: Final = OLD[1:]

@@ -49,6 +49,7 @@ from tests.unit.dialects.carrying import (
     wire,
 )
 from tests.unit.dialects.test_card_losses import shows as shows_of_cards
+from tests.unit.dialects.xpr.test_losses import shows as shows_of_xpr
 
 GET: Final = Operation.GET_TASK
 GET_HOOK: Final = Operation.GET_TASK_PUSH_NOTIFICATION_CONFIG
@@ -60,7 +61,8 @@ shows = Showing()
 
 def test_every_loss_is_shown_in_every_form_that_has_it() -> None:
     listed = [(loss.name, form) for loss in LOSSES for form in loss.forms]
-    assert sorted([*shows.shown, *shows_of_cards.shown]) == sorted(listed)
+    shown = [*shows.shown, *shows_of_cards.shown, *shows_of_xpr.shown]
+    assert sorted(shown) == sorted(listed)
 
 
 def test_the_table_is_in_order() -> None:
@@ -117,7 +119,7 @@ def test_these_values_lose_nothing(form: Form) -> None:
 # --- requests -----------------------------------------------------------------------------------
 
 
-@shows("tenant", *OLD)
+@shows("tenant", *OLD, "xpr")
 def test_a_request_names_no_tenant(form: Form) -> None:
     assert asked(form, CancelTaskRequest(id="t", tenant="acme")) == CancelTaskRequest(id="t")
 
@@ -277,7 +279,7 @@ def test_a_message_does_not_refer_to_tasks(form: Form) -> None:
     assert message_back(form, replace(HELLO, reference_task_ids=("t-0",))).reference_task_ids == ()
 
 
-@shows("direct-message", "0.1")
+@shows("direct-message", "0.1", "xpr")
 def test_a_direct_answer_is_a_completed_task(form: Form) -> None:
     task = answered(form, SEND, HELLO)
     assert isinstance(task, Task)
@@ -294,7 +296,7 @@ def test_the_id_of_a_task_is_its_context(form: Form) -> None:
     assert task_back(form, replace(TASK, context_id="")) == replace(TASK, context_id="t")
 
 
-@shows("auth-required", "0.1")
+@shows("auth-required", "0.1", "xpr")
 def test_credentials_are_input(form: Form) -> None:
     task = status_of(state=TaskState.AUTH_REQUIRED)
     assert task_back(form, task) == status_of(state=TaskState.INPUT_REQUIRED)
@@ -332,14 +334,14 @@ def test_times_are_kept_to_the_millisecond(form: Form) -> None:
     assert read == f"2026-01-02T03:04:05.{124 if form in GRPC else 123}Z"
 
 
-@shows("artifact-id", "0.1")
+@shows("artifact-id", "0.1", "xpr")
 def test_an_artifact_goes_by_its_number(form: Form) -> None:
     artifacts = (artifact_of(Part(text="x")), replace(artifact_of(Part(text="y")), artifact_id="b"))
     read = task_back(form, replace(TASK, artifacts=artifacts)).artifacts
     assert [artifact.artifact_id for artifact in read] == ["idx-0", "idx-1"]
 
 
-@shows("artifact-extensions", "0.1")
+@shows("artifact-extensions", "0.1", "xpr")
 def test_an_artifact_does_not_name_extensions(form: Form) -> None:
     artifact = replace(artifact_of(Part(text="x")), artifact_id="idx-0", extensions=("urn:x",))
     (read,) = task_back(form, replace(TASK, artifacts=(artifact,))).artifacts
@@ -403,19 +405,19 @@ def test_the_end_of_a_stream_is_not_read(form: Form) -> None:
 # --- parts and free JSON ------------------------------------------------------------------------
 
 
-@shows("json-media-type", *OLD)
+@shows("json-media-type", *OLD, "xpr")
 def test_that_data_is_json_is_left_unsaid(form: Form) -> None:
     part = Part(data={"a": 1}, media_type="application/json")
     assert part_back(form, part) == Part(data={"a": 1})
 
 
-@shows("empty-metadata", *OLD)
+@shows("empty-metadata", *OLD, "xpr")
 def test_empty_metadata_beside_a_mark_is_absent(form: Form) -> None:
     assert part_back(form, Part(data=[1], metadata={})) == Part(data=[1])
     assert part_back(form, Part(text="x", metadata={})) == Part(text="x", metadata={})
 
 
-@shows("metadata-clash", *OLD)
+@shows("metadata-clash", *OLD, "xpr")
 def test_metadata_with_the_name_of_a_mark_is_overwritten(form: Form) -> None:
     part = Part(text="x", media_type="text/markdown", metadata={"mimeType": "mine", "a": 1})
     assert part_back(form, part) == replace(part, metadata={"a": 1})

@@ -6,8 +6,9 @@ import pytest
 
 from dragoman.auth.authenticator import Evidence
 from dragoman.auth.combining import AllOf, Alternative, Combination
-from dragoman.dialects.negotiation import V0_1, V1_0, Version
+from dragoman.dialects.negotiation import V0_1, V0_3, V1_0, Version
 from dragoman.errors import UsageError
+from dragoman.extensions.base import CardFacts, Presence
 from dragoman.model.base import JsonObject
 from dragoman.model.cards import AgentExtension, AgentProvider, AgentSkill
 from dragoman.model.security import APIKeySecurityScheme, SecurityScheme
@@ -36,6 +37,7 @@ class Described:
     version: str = "1.2.3"
     provider: AgentProvider | None = None
     documentation_url: str | None = None
+    presence: Presence | None = None
     icon_url: str | None = None
     tenants: tuple[str, ...] = ()
     extensions: tuple[AgentExtension, ...] = ()
@@ -139,6 +141,29 @@ def test_grpc_is_declared_where_it_is_offered() -> None:
     for interfaces, url in ((shared, "agent.example:443"), (apart, "agent.example:9090")):
         found = [i for i in interfaces if i["protocolBinding"] == "GRPC"]
         assert [(i["protocolVersion"], i["url"]) for i in found] == [("1.0", url), ("0.3", url)]
+
+
+class Signed:
+    """An authenticator whose callers sign bodies."""
+
+    name, challenge = "signed", ""
+    scheme = SecurityScheme(
+        api_key_security_scheme=APIKeySecurityScheme(location="header", name="S")
+    )
+    signs_bodies, is_optional = True, False
+
+    async def authenticate(self, evidence: Evidence) -> Principal | None:
+        del evidence
+        return None
+
+
+def test_where_callers_sign_bodies_json_rpc_alone_is_listed() -> None:
+    desk = CardDesk(Described(), STARTED_MS, Combination(Signed()))
+    desk.offer_grpc(0)
+    listed = json.loads(desk.file(BASE).body)["supportedInterfaces"]
+    assert [(i["protocolVersion"], i["protocolBinding"]) for i in listed] == [
+        (version, "JSONRPC") for version in ("1.0", "0.3", "0.2", "0.1")
+    ]
 
 
 def test_one_document_serves_readers_of_all_versions() -> None:
@@ -348,3 +373,68 @@ def test_an_agent_that_hides_everything_has_no_card() -> None:
     hidden = AgentSkill(id="vault", name="Vault", description="Open it.", tags=("vault",))
     with pytest.raises(UsageError, match="hides all its skills"):
         CardDesk(Described(skills=(), hidden_skills=(hidden,)), STARTED_MS)
+
+
+# --- what another system says of the agent ------------------------------------------------------
+
+
+class Known:
+    """A system that knows the agent."""
+
+    uri = "https://example.com/known/v1"
+
+    def __init__(self) -> None:
+        self.now = known_facts(1)
+
+    async def facts(self) -> CardFacts:
+        return self.now
+
+    async def aclose(self) -> None: ...
+
+
+def known_facts(score: int) -> CardFacts:
+    members: JsonObject = {"known:score": score}
+    return CardFacts(
+        name="The Echo",
+        tags=("echo", "loud"),
+        extension=AgentExtension(uri=Known.uri, params=members),
+        members=members,
+        changed_ms=STARTED_MS + score * 1000,
+    )
+
+
+async def test_the_card_says_what_another_system_says() -> None:
+    desk = CardDesk(Described(presence=Known()), STARTED_MS)
+    await desk.refresh()
+    shown = json.loads(desk.file(BASE).body)
+    assert (shown["name"], shown["description"]) == ("The Echo", "Repeats what it is told.")
+    assert shown["skills"][0]["tags"] == ["echo", "loud"]
+    assert shown["known:score"] == 1
+    for version in (V1_0, V0_3, Version(0, 2)):
+        listed = json.loads(desk.file(BASE, version).body)
+        assert listed["capabilities"]["extensions"] == [
+            {"uri": Known.uri, "params": {"known:score": 1}}
+        ]
+        # 1.0 has a place for it, and no other.
+        assert ("known:score" in listed) is (version != V1_0)
+    assert json.loads(desk.file(BASE, V0_1).body)["known:score"] == 1
+
+
+async def test_the_card_changes_with_what_is_said() -> None:
+    known = Known()
+    desk = CardDesk(Described(presence=known), STARTED_MS)
+    await desk.refresh()
+    first = desk.file(BASE)
+    await desk.refresh()
+    assert desk.file(BASE) is first
+    known.now = known_facts(2)
+    await desk.refresh()
+    second = desk.file(BASE)
+    assert json.loads(second.body)["known:score"] == 2
+    assert second.etag != first.etag
+    assert not is_fresh(second, None, first.last_modified)
+
+
+def test_an_extension_can_be_activated_before_anything_is_known() -> None:
+    declared = capabilities_of(Described(presence=Known())).extensions
+    assert [each.uri for each in declared] == [Known.uri]

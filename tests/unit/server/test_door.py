@@ -2,9 +2,10 @@ from collections.abc import Mapping
 
 import pytest
 
-from dragoman.auth.authenticator import Evidence
+from dragoman.auth.authenticator import Evidence, ReadBody
 from dragoman.errors import (
     JSONParseError,
+    MethodNotFoundError,
     PayloadTooLargeError,
     PermissionDeniedError,
     RateLimitedError,
@@ -211,8 +212,8 @@ class Caller:
         self.peer = peer
         self.headers = headers(**values)
 
-    def evidence(self) -> Evidence:
-        return Evidence(headers=self.headers, peer=self.peer)
+    def evidence(self, read_body: ReadBody | None = None) -> Evidence:
+        return Evidence(headers=self.headers, peer=self.peer, body=read_body)
 
 
 class ByName:
@@ -364,3 +365,31 @@ def test_what_is_public_is_counted_as_well() -> None:
     with pytest.raises(RateLimitedError):
         at.meet(Caller("198.51.100.1"))
     assert (len(counter.met), asked.asked) == (2, 0)
+
+
+# --- callers who sign bodies ----------------------------------------------------------------------
+
+
+class ByBody:
+    """Believes what bodies say."""
+
+    async def authenticate(self, evidence: Evidence) -> Principal:
+        assert evidence.body is not None
+        return Principal(owner=(await evidence.body()).decode())
+
+
+async def test_where_callers_sign_bodies_nothing_is_served_without_one() -> None:
+    async def read() -> bytes:
+        return b"ada"
+
+    at = Door(
+        allow_anonymous=False,
+        max_body_bytes=10,
+        max_depth=2,
+        public_url=None,
+        authentication=ByBody(),
+        needs_body=True,
+    )
+    assert await at.enter(Caller(), read) == Principal(owner="ada")
+    with pytest.raises(MethodNotFoundError, match="JSON-RPC alone"):
+        await at.enter(Caller())

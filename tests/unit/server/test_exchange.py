@@ -163,6 +163,29 @@ async def test_a_body_in_pieces() -> None:
     assert await read(chunk(b"01", more=True), chunk(b"", more=True), chunk(b"23")) == b"0123"
 
 
+async def test_a_body_is_read_once_however_often_it_is_asked_for() -> None:
+    peer = Peer(chunk(b"01", more=True), chunk(b"23"))
+    asked = exchange(peer)
+    assert [await asked.read_body(DOOR) for _ in range(3)] == [b"0123"] * 3
+    assert peer.received == 2
+
+
+async def test_a_body_that_was_refused_is_refused_again_and_not_waited_for() -> None:
+    peer = Peer(chunk(b"[[[[]]]]"), chunk(b"1"))
+    asked = exchange(peer)
+    for _ in range(2):
+        with pytest.raises(JSONParseError):
+            await asked.read_body(DOOR)
+
+
+async def test_what_is_shown_has_the_body_where_it_can_be_signed() -> None:
+    asked = exchange(Peer(chunk(b"01")))
+    shown = asked.evidence(lambda: asked.read_body(DOOR))
+    assert shown.body is not None
+    assert await shown.body() == b"01"
+    assert asked.evidence().body is None
+
+
 async def test_no_body() -> None:
     assert await read({"type": "http.request"}) == b""
 

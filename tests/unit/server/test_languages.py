@@ -21,9 +21,11 @@ from dragoman.server.languages import (
     Method,
     dialect_of_origin,
     find_method,
+    is_method,
     rest_shape,
     route_dialect,
     shape_of_origin,
+    task_hinted,
     task_named,
     task_shown,
     unread_voice,
@@ -214,3 +216,26 @@ def test_at_the_door_only_the_stated_version_tells_the_voice(
     version: str | None, voice: object
 ) -> None:
     assert unread_voice(version) is voice
+
+
+@pytest.mark.parametrize(
+    ("params", "named"),
+    [
+        (b'{"id":"t"}', "t"),
+        (b'{"taskId":"t"}', "t"),
+        (b"{}", ""),
+        (b'{"id":7}', ""),
+        (b"[]", ""),
+        (b"{", ""),
+    ],
+)
+def test_a_task_may_be_named_by_params_that_are_no_good(params: bytes, named: str) -> None:
+    assert task_hinted(params) == named
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("SendMessage", True), ("message/stream", True), ("tasks/send", True), ("dance", False)],
+)
+def test_methods_are_those_of_all_versions(name: str, *, expected: bool) -> None:
+    assert is_method(name) is expected

@@ -492,6 +492,50 @@ async def test_the_skill_of_a_message_is_known_before_it_is_delivered() -> None:
     assert await on.sender.skill_for(further, CALL) == "echo"
 
 
+ANEW = Call(alias="mine", begins_anew=True)
+
+
+async def sent_anew(at: Post, message_id: str) -> str:
+    """Send a message under a name, wait until its task is over, and return the task's id."""
+    sent = await at.sender.send(request(message_id=message_id), ANEW)
+    assert isinstance(sent, Accepted)
+    await sent.settled
+    return sent.live.task_id
+
+
+async def test_a_name_whose_task_has_ended_can_be_used_again() -> None:
+    at = await post()
+    first = await sent_anew(at, "m-1")
+    second = await sent_anew(at, "m-2")
+    assert first != second
+    assert at.runner.find_alias(SCOPE, "mine") in (second, None)
+    assert await at.store.find_alias(SCOPE, "mine") == second
+    # Whoever does not begin anew is told that it is over.
+    with pytest.raises(UnsupportedOperationError):
+        await at.sender.send(request(message_id="m-3"), Call(alias="mine"))
+
+
+async def test_a_name_whose_task_waits_is_that_of_this_task() -> None:
+    on = await post(ask)
+    sent = await on.sender.send(request(), ANEW)
+    assert isinstance(sent, Accepted)
+    await sent.settled
+    answered = await on.sender.send(request("yes", message_id="m-2"), ANEW)
+    assert isinstance(answered, Accepted)
+    assert answered.live is sent.live
+    assert answered.stored is not None
+    await answered.stored
+    await answered.settled
+
+
+async def test_a_message_that_begins_anew_is_asked_about_as_the_new_one_it_is() -> None:
+    at = await post()
+    ended = await sent_anew(at, "m-1")
+    assert await at.sender.has_ended(SCOPE, ended)
+    assert not await at.sender.has_ended(SCOPE, "mine")
+    assert await at.sender.skill_for(request(message_id="m-2"), ANEW) == "echo"
+
+
 # --- secrets ------------------------------------------------------------------------------------
 
 

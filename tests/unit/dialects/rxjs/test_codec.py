@@ -3,6 +3,7 @@ import json
 import msgspec
 import pytest
 
+from dragoman.dialects.base import Reading
 from dragoman.dialects.profiles import (
     RXJS_DIALECT,
     RXJS_REST_DIALECT,
@@ -121,7 +122,7 @@ def test_a_task_is_followed_by_getting_it() -> None:
     written = RXJS_DIALECT.encode_request(Operation.GET_TASK, get)
     assert written == b'{"taskId":"t","historyLength":3}'
     reading = RXJS_DIALECT.decode_request(Operation.GET_TASK, written)
-    assert reading == (get, RXJS_DIALECT, "")
+    assert reading == Reading(get, RXJS_DIALECT)
 
 
 def test_all_else_is_0_3() -> None:
