@@ -39,7 +39,7 @@ from dragoman.server.limits import ConnectionLimits, limits_of
 from dragoman.server.media import JSON
 from dragoman.server.metrics import METRICS_PATH, Metrics
 from dragoman.server.published_keys import PublishedKeys
-from dragoman.server.push_setup import PushKeys, check_push
+from dragoman.server.push_setup import PushKeys, check_push, tell_unsigned
 from dragoman.server.rate_limit import RateSettings
 from dragoman.server.runtime import Runtime
 from dragoman.server.turnstile import Turnstile
@@ -165,6 +165,7 @@ class App:
         )
         signing = signing_of(settings)
         check_push(settings)
+        tell_unsigned(settings)
         push_keys = PushKeys(settings, clock, is_passing=store is not None)
         self._cards = CardDesk(
             agent, clock.now_ms(), authentication, signing, has_push=settings.push

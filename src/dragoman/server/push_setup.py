@@ -26,6 +26,7 @@ __all__ = (
     "egress_policy_of",
     "keys_beside",
     "keys_file_of",
+    "tell_unsigned",
 )
 
 _logger = logging.getLogger(__name__)
@@ -81,7 +82,7 @@ def keys_beside(store: str) -> Path | None:
 
 
 def check_push(settings: Settings) -> None:
-    """Tell now what would otherwise be found out with the first webhook, and what is not signed.
+    """Tell now what would otherwise be found out with the first webhook.
 
     Raises:
         UsageError: a host or the file of keys cannot be read.
@@ -92,6 +93,10 @@ def check_push(settings: Settings) -> None:
         from dragoman.push.signing_keys import SigningKeys  # noqa: PLC0415 - see above
 
         SigningKeys(Path(settings.push_keys))
+
+
+def tell_unsigned(settings: Settings) -> None:
+    """Warn whoever would expect notifications to be signed, if they are not."""
     if settings.push and _lacks_keys(settings):
         _logger.warning(
             "notifications are not signed: replicas on PostgreSQL need the same keys; name a file "

@@ -16,6 +16,7 @@ from dragoman.server.push_setup import (
     check_push,
     egress_policy_of,
     keys_file_of,
+    tell_unsigned,
 )
 
 
@@ -129,7 +130,7 @@ def test_replicas_sign_with_the_keys_of_a_file_that_all_have(tmp_path: Path) -> 
 def test_it_is_told_when_replicas_have_no_keys_in_common(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    check_push(Settings(store="postgres://host/name"))
+    tell_unsigned(Settings(store="postgres://host/name"))
     (message,) = caplog.messages
     assert "--push-keys" in message
 
@@ -145,7 +146,7 @@ def test_it_is_told_when_replicas_have_no_keys_in_common(
 def test_where_nothing_is_to_be_signed_nothing_is_told(
     caplog: pytest.LogCaptureFixture, settings: Settings
 ) -> None:
-    check_push(settings)
+    tell_unsigned(settings)
     assert caplog.messages == []
 
 
