@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from random import Random
+from time import monotonic
 from typing import Final
 
 import httpx2
@@ -48,9 +49,12 @@ class Follower:
         self.task_id = ""
         self.cursor = 0
         self.connections = 0
+        self._stream_began = 0.0
 
     def __str__(self) -> str:
         answer = "" if self._answer is None else f", answering {self._answer['messageId']}"
+        if self._stream_began:
+            answer += f", for {monotonic() - self._stream_began:.1f} s on stream {self.connections}"
         return f"{self._sent['messageId']} after event {self.cursor}{answer}"
 
     async def run(self) -> None:
@@ -146,7 +150,11 @@ class Follower:
         async with self._http.stream(verb, path, json=body, headers=headers) as response:
             _check(response.status_code)
             assert response.status_code == 200, await response.aread()
-            yield frames(response)
+            self._stream_began = monotonic()
+            try:
+                yield frames(response)
+            finally:
+                self._stream_began = 0.0
 
 
 def _check(status: int) -> None:

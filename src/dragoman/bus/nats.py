@@ -207,6 +207,9 @@ def _as_os_errors() -> Generator[None]:
         yield
     except nats.errors.Error as error:
         raise ConnectionError(str(error).removeprefix("nats: ")) from error
+    except RuntimeError as error:
+        # So says uvloop of a connection that was closed just before.
+        raise ConnectionError(str(error)) from error
 
 
 def _token(text: str) -> str:

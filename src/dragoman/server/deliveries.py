@@ -7,7 +7,8 @@ which is in the store: put there from here, or by another replica.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections import deque
+from collections.abc import Callable, Coroutine, Iterable
 from contextlib import suppress
 from typing import Final
 
@@ -136,13 +137,40 @@ class Deliveries:
             live.take_up(item.n)
             self._go_on(live, answer)
 
-    def take_again(self, live: LiveTask, stored: StoredTask) -> None:
-        """Hand to a task what was in its inbox when a write was lost that had taken it up."""
+    def take_out(self, live: LiveTask, stored: StoredTask) -> tuple[QueuedErrand | InboxItem, ...]:
+        """Take out of the inbox of a task, as it is known here, what the store has in it.
+
+        For when a write was lost: the task decides anew about each, see ``take_again``. One that
+        had to wait may be the answer now, and the other way round. Left are those on their way.
+        """
         live.seen = Seen(stored.inbox_n)
-        known = {item.stored.result() for item in live.inbox if item.is_stored}
-        for item in stored.inbox:
-            if item.n not in known and not live.standing.has_ended:
+        known = {item.stored.result(): item for item in live.inbox if item.is_stored}
+        for n in known:
+            # Some have got there since the store was looked at.
+            live.seen.add(n)
+        live.inbox = deque(
+            item
+            for item in live.inbox
+            if not item.is_stored or item.stored.result() > stored.inbox_n
+        )
+        return tuple(known.get(item.n, item) for item in stored.inbox)
+
+    def take_again(self, live: LiveTask, items: Iterable[QueuedErrand | InboxItem]) -> None:
+        """Hand to a task what ``take_out`` has taken out, before all that is on its way."""
+        on_their_way = tuple(live.inbox)
+        live.inbox.clear()
+        for item in items:
+            if live.standing.has_ended:
+                break
+            if isinstance(item, InboxItem):
                 self.take(live, item)
+            elif (answer := _answer(live, item.errand)) is None:
+                live.inbox.append(item)
+            else:
+                live.take_up(item.stored.result())
+                live.join_settled(item.waiters)
+                self._go_on(live, answer)
+        live.inbox.extend(on_their_way)
 
     def _go_on(self, live: LiveTask, errand: Errand) -> None:
         if live.pause is not None and not live.pause.done():

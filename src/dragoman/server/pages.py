@@ -21,7 +21,8 @@ _LAST_MS = 2**53
 def encode_page_token(query: TaskQuery, position: Position) -> str:
     """Return the token for the tasks after ``position``."""
     payload = f"{position.status_at_ms}.{position.task_id}".encode()
-    return base64.urlsafe_b64encode(_mark(query, payload) + payload).decode().rstrip("=")
+    # The mark comes last: a token that begins with "-" would be taken for an option in a shell.
+    return base64.urlsafe_b64encode(payload + _mark(query, payload)).decode().rstrip("=")
 
 
 def decode_page_token(query: TaskQuery, token: str) -> Position:
@@ -30,7 +31,7 @@ def decode_page_token(query: TaskQuery, token: str) -> Position:
         raw = base64.b64decode(
             token.encode("ascii") + b"=" * (-len(token) % 4), altchars=b"-_", validate=True
         )
-        mark, payload = raw[:_MARK_BYTES], raw[_MARK_BYTES:]
+        payload, mark = raw[:-_MARK_BYTES], raw[-_MARK_BYTES:]
         status_at, _, task_id = payload.decode().partition(".")
         position = Position(int(status_at), task_id)
     except (ValueError, binascii.Error):

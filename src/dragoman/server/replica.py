@@ -76,24 +76,24 @@ class Replica:
         """Renew the lease until it is given up.
 
         Args:
-            was_late: called when it had run out meanwhile.
+            was_late: called when it had run out meanwhile, until it could tell what was lost.
         """
+        is_late = False
         while True:
             await self._clock.sleep(self._lease_seconds / _BEATS_PER_LEASE)
             if self._has_left:
                 return
             began_ms = self._clock.now_ms()
             try:
-                was_in_time = await self._store.beat()
+                if not await self._store.beat():
+                    is_late = True
+                    self._late_ms = self._clock.now_ms()
+                    _logger.warning("the lease had run out; others may have taken over tasks")
+                if is_late:
+                    await was_late()
             except StoreError as error:
                 _logger.warning("the lease could not be renewed: %s", error)
                 continue
+            # Nobody is sure of anything before it is known what was lost.
+            is_late = False
             self._renewed_ms = began_ms
-            if was_in_time:
-                continue
-            self._late_ms = self._clock.now_ms()
-            _logger.warning("the lease had run out; others may have taken over tasks")
-            try:
-                await was_late()
-            except StoreError as error:
-                _logger.warning("what is lost will be told by the first write: %s", error)

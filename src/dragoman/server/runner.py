@@ -43,7 +43,14 @@ from dragoman.server.vault import Vault
 from dragoman.server.watcher import TaskLostError
 from dragoman.service.principal import ANONYMOUS
 from dragoman.service.worker import Failed, Plan, Suspended, Worker
-from dragoman.stores.base import NewTask, Scope, SendRecord, StoredTask, TaskStore
+from dragoman.stores.base import (
+    JournalEntry,
+    NewTask,
+    Scope,
+    SendRecord,
+    StoredTask,
+    TaskStore,
+)
 
 __all__ = ("INTERRUPTED_REASON", "Limits", "Runner")
 
@@ -234,7 +241,7 @@ class Runner:
         if adoption is None:
             adoption = self._nursery.loop.create_task(self._adopt(stored), name=stored.id)
             self._adoptions[stored.id] = adoption
-            adoption.add_done_callback(lambda _: self._adoptions.pop(stored.id, None))
+            adoption.add_done_callback(self._adopted)
         try:
             return await asyncio.shield(adoption)
         except ConflictError:
@@ -244,6 +251,11 @@ class Runner:
             raise TaskLostError from None
         except StoreError:
             raise UnavailableError(NO_STORE) from None
+
+    def _adopted(self, adoption: asyncio.Task[LiveTask]) -> None:
+        self._adoptions.pop(adoption.get_name(), None)
+        if not adoption.cancelled():
+            adoption.exception()  # Whoever waited may have left; that is no fault.
 
     async def _adopt(self, known: StoredTask) -> LiveTask:
         epoch = await self._store.take_over(known.id, known.epoch)
@@ -290,7 +302,7 @@ class Runner:
     def run_again(self, live: LiveTask) -> None:
         """Run the turn that a task was in from the top; end the task if its skill forbids that."""
         if not self._worker.resumes(live.record.skill_id):
-            self._spawn_errand(self._give_up(live, INTERRUPTED_REASON), f"end of {live.task_id}")
+            self._spawn_errand(self._give_up_if_ours(live), f"end of {live.task_id}")
             return
         live.paused_ms = 0
         live.seat = seat = Seat(self.slots, live.scope.owner)
@@ -307,6 +319,10 @@ class Runner:
         live.is_stopping = True
         if live.turn is not None:
             self._spawn_errand(self._stop(live, live.turn), f"end of {live.task_id}")
+
+    async def _give_up_if_ours(self, live: LiveTask) -> None:
+        with suppress(TaskLostError):
+            await self._give_up(live, INTERRUPTED_REASON)
 
     async def _give_up(self, live: LiveTask, reason: str) -> None:
         await self._turns.finish(live, Failed(self._turns.status_message(live, reason)))
@@ -469,7 +485,7 @@ class Runner:
 
     async def _recover(self, live: LiveTask) -> None:
         """Bring a task back to what the store has, as soon as the store is back."""
-        stored = await self._load_when_available(live)
+        stored, journal = await self._read_when_available(live)
         if stored is None:
             _logger.warning("task %s was never stored; its turn is stopped", live.task_id)
             self._drop(live)
@@ -477,7 +493,6 @@ class Runner:
         if stored.epoch != live.epoch:
             self.let_go(live)
             return
-        journal = await self._store.read_journal(live.task_id)
         may_resume = self._worker.resumes(live.record.skill_id)
         if may_resume and live.turn is not None:
             # Put aside first, so that nothing of it comes between.
@@ -487,6 +502,7 @@ class Runner:
             live.paused_ms = self._clock.now_ms()
         else:
             live.lost = UnavailableError("The store failed; output of this turn was lost")
+        queue = () if self._elsewhere is None else self._deliveries.take_out(live, stored)
         fold = fold_of(stored)
         standing = standing_of(stored, fold, unread=len(live.inbox))
         live.reset(
@@ -496,20 +512,25 @@ class Runner:
             attempts=stored.attempts,
             wake_at_ms=stored.wake_at_ms,
         )
-        if self._elsewhere is not None:
-            self._deliveries.take_again(live, stored)
         if may_resume:
             live.lost = None
-            if not standing.has_ended and not live.is_questioned:
+        self._deliveries.take_again(live, queue)
+        if may_resume:
+            # What was in its inbox may have brought the turn back already.
+            if live.turn is None and not live.standing.has_ended and not live.is_questioned:
                 self.run_again(live)
         elif live.turn is None or live.turn.done():
             await self._turns.finish(live, Failed())
 
-    async def _load_when_available(self, live: LiveTask) -> StoredTask | None:
+    async def _read_when_available(
+        self, live: LiveTask
+    ) -> tuple[StoredTask | None, tuple[JournalEntry, ...]]:
+        """Return what the store has of a task, and its journal, as soon as the store is back."""
         while True:
             if self._store.is_available:
                 with suppress(StoreUnavailableError):
-                    return await self._store.load(live.scope, live.task_id)
+                    stored = await self._store.load(live.scope, live.task_id)
+                    return stored, await self._store.read_journal(live.task_id)
             await self._clock.sleep(STORE_POLL_SECONDS)
 
     def _drop(self, live: LiveTask) -> None:

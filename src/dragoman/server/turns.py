@@ -36,6 +36,7 @@ from dragoman.server.live import LiveTask
 from dragoman.server.slots import Seat, Slots
 from dragoman.server.turn import LiveTurn
 from dragoman.server.vault import Vault
+from dragoman.server.watcher import TaskLostError
 from dragoman.service.worker import (
     Completed,
     Failed,
@@ -123,6 +124,8 @@ class Turns:
                     return
                 following = await self._end(live, outcome)
                 replay = None
+        except TaskLostError:
+            _logger.debug("task %s goes on elsewhere", live.task_id)
         finally:
             seat.leave()
 
@@ -313,12 +316,15 @@ class Turns:
                 journal = await self._store.read_journal(live.task_id)
                 log = await self._store.read_entries(live.task_id, until=seq)
                 return Replay(live.task_id, live.record.context_id, journal, log)
-            except (StoreUnavailableError, UnavailableError):
+            except (StoreUnavailableError, UnavailableError, SentBeforeError):
+                # Of the last, whoever sent the message was told; here it is a write that failed.
                 await self._clock.sleep(STORE_POLL_SECONDS)
 
     async def _usable(self, live: LiveTask) -> None:
-        """Wait until the task takes commands; if it never will again, this turn is canceled."""
+        """Wait until the task takes commands; raises TaskLostError if it never will again."""
         while live.failure is not None:
+            if isinstance(live.failure, TaskLostError):
+                raise live.failure
             await self._clock.sleep(STORE_POLL_SECONDS)
 
 

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 import pytest
 from msgspec.structs import replace
 
-from dragoman.engine.commands import Ask, Begin, Cancel, Command, Start
+from dragoman.engine.commands import Ask, Begin, Cancel, Command, Deliver, Start
 from dragoman.engine.fold import TaskFold
 from dragoman.engine.machine import Standing
 from dragoman.errors import SentBeforeError, StoreUnavailableError
@@ -16,9 +16,16 @@ from dragoman.server.errands import Answer, Errand, decode_answer, encode
 from dragoman.server.hub import Channel, Hub
 from dragoman.server.live import LiveTask
 from dragoman.server.nursery import Nursery
-from dragoman.server.recovery import document_of
+from dragoman.server.recovery import document_of, fold_of, standing_of
 from dragoman.server.seen import Seen
-from dragoman.stores.base import CANCEL_ITEM, InboxItem, SendKey, SendRecord
+from dragoman.stores.base import (
+    CANCEL_ITEM,
+    Done,
+    InboxItem,
+    SendKey,
+    SendRecord,
+    TaskWrite,
+)
 from dragoman.stores.memory_shared import SharedMemoryTaskStore
 from dragoman.testing.clock import FakeClock
 from tests.unit.server.fakes import NEW_TASK, SCOPE, RecordingWatcher, agent_message, user_message
@@ -30,9 +37,16 @@ def errand(text: str, *, is_answer: bool = False) -> Errand:
 
 
 class Store(SharedMemoryTaskStore):
-    """Cannot be read when it is told so."""
+    """Cannot be read, or knows what is written from another replica, when it is told so."""
 
     is_down = False
+    is_late = False
+
+    def append(self, write: TaskWrite, done: Done) -> None:
+        if self.is_late:
+            done(SentBeforeError("m-1"))
+        else:
+            super().append(write, done)
 
     async def read_inbox(self, task_id: str) -> tuple[InboxItem, ...]:
         if self.is_down:
@@ -72,6 +86,17 @@ class Counter:
         for command in commands:
             self.live.execute(command)
         await self.live.durable()
+
+    async def lose_write(self) -> None:
+        """Be as the store has it, which has not taken the last write."""
+        self.store.is_late = False
+        stored = await self.store.load(SCOPE, "t-1")
+        assert stored is not None
+        items = self.deliveries.take_out(self.live, stored)
+        fold = fold_of(stored)
+        standing = standing_of(stored, fold, unread=len(self.live.inbox))
+        self.live.reset(standing, fold, journal_n=0)
+        self.deliveries.take_again(self.live, items)
 
     def queue(self) -> list[str]:
         return [item.errand.message.message_id for item in self.live.inbox]
@@ -184,12 +209,30 @@ async def test_what_a_lost_write_had_taken_up_is_taken_again() -> None:
             await on.beside.post("t-1", encode(errand(text)), None)
         await on.deliveries.take_in(on.live)
         on.live.inbox.popleft()
-        stored = await on.store.load(SCOPE, "t-1")
-        assert stored is not None
-        on.deliveries.take_again(on.live, stored)
-        assert sorted(on.queue()) == ["one", "two"]
+        await on.lose_write()
+        assert on.queue() == ["one", "two"]
         await on.deliveries.take_in(on.live)
-        assert sorted(on.queue()) == ["one", "two"]
+        assert on.queue() == ["one", "two"]
+
+
+async def test_what_had_to_wait_may_be_the_answer_when_a_write_is_lost() -> None:
+    # An answer was on its way to the store when the same one came from another replica.
+    async with counter() as on:
+        await on.do(Ask(agent_message("which?"), is_auth=False))
+        await on.beside.post("t-1", encode(errand("blue")), None)
+        (item,) = await on.store.read_inbox("t-1")
+        on.store.is_late = True
+        on.live.execute(Deliver(user_message("blue", "blue")))
+        on.deliveries.take(on.live, item)
+        assert on.queue() == ["blue"]
+        with pytest.raises(SentBeforeError):
+            await on.live.durable()
+        await on.lose_write()
+        assert on.queue() == []
+        assert on.again == [on.live]
+        await on.live.durable()
+        assert on.live.standing.state is TaskState.WORKING
+        assert await on.store.read_inbox("t-1") == ()
 
 
 async def test_a_message_that_another_replica_was_sent_first_is_withdrawn() -> None:

@@ -41,8 +41,11 @@ class Stage:
         self.store = Store(self.clock)
         self.replica = Replica(self.store, self.clock, lease_seconds=LEASE)
         self.late = 0
+        self.is_untold = False
 
     async def note_late(self) -> None:
+        if self.is_untold:
+            raise StoreUnavailableError("gone again")
         self.late += 1
 
     async def pass_time(self, seconds: float) -> None:
@@ -88,6 +91,16 @@ async def test_a_replica_that_stood_still_is_not_sure_until_it_has_renewed_its_l
         assert not on.replica.is_sure
         for _ in range(5):
             await pass_over()
+        assert (on.replica.is_sure, on.late) == (True, 1)
+
+
+async def test_nobody_is_sure_until_it_is_known_what_was_lost() -> None:
+    async with keeping() as on:
+        on.is_untold = True
+        await on.pass_time(LEASE)
+        assert not on.replica.is_sure
+        on.is_untold = False
+        await on.pass_time(LEASE / 3)
         assert (on.replica.is_sure, on.late) == (True, 1)
 
 

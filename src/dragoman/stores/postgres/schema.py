@@ -72,8 +72,9 @@ async def migrate(
 ) -> tuple[int, int]:
     """Bring an empty database, or one of ours, up to date; return its version before and after.
 
-    Each script is a transaction of its own. A database that is newer stays as it is. Raises
-    UsageError for one that cannot be used.
+    Each script is a transaction of its own, but for those of an empty database: replicas that start
+    at once find nothing, or all of it. A database that is newer stays as it is. Raises UsageError
+    for one that cannot be used.
     """
     await connection.execute("SELECT pg_advisory_lock($1)", _LOCK)
     try:
@@ -81,11 +82,15 @@ async def migrate(
         if before > len(migrations):
             await check_current(connection, name, migrations=migrations)
             return before, before
-        for number, script in enumerate(migrations[before:], before + 1):
-            beginning = "" if number > 1 else QUERIES["create_schema"].replace("{schema}", SCHEMA)
-            end = QUERIES["set_version"].replace("{version}", str(number))
+        scripts = [
+            f"{script};\n{QUERIES['set_version'].replace('{version}', str(number))}"
+            for number, script in enumerate(migrations[before:], before + 1)
+        ]
+        if not before:
+            scripts = [";\n".join([QUERIES["create_schema"].replace("{schema}", SCHEMA), *scripts])]
+        for script in scripts:
             # Several statements in one message are one transaction.
-            await connection.execute(f"{beginning};\n{script};\n{end}")
+            await connection.execute(script)
         return before, len(migrations)
     finally:
         if not connection.is_closed():

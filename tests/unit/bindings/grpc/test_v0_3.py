@@ -5,6 +5,7 @@ from dragoman._proto.messages import message_class
 from dragoman.bindings.grpc.base import GrpcDialect, GrpcStatus
 from dragoman.bindings.grpc.v0_3 import V0_3_GRPC, V0_3_GRPC_RAW, GrpcV0_3
 from dragoman.bindings.grpc.well_known import Proto
+from dragoman.dialects.base import Reading
 from dragoman.errors import (
     SPELLINGS,
     A2AError,
@@ -71,7 +72,7 @@ def test_an_rpc_is_an_operation(rpc: str, operation: Operation) -> None:
 def test_a_request_is_answered_in_the_same_form() -> None:
     request = GetTaskRequest(id="t", history_length=2)
     params = DIALECT.encode_request(Operation.GET_TASK, request)
-    assert DIALECT.decode_request(Operation.GET_TASK, params) == (request, DIALECT, "")
+    assert DIALECT.decode_request(Operation.GET_TASK, params) == Reading(request, DIALECT)
 
 
 def test_an_answer_reads_back() -> None:

@@ -40,6 +40,20 @@ async def test_a_store_is_made_in_an_empty_database(url: str) -> None:
     assert ask(url, "SELECT version, oldest FROM schema_version") == f"{latest_version()}|1"
 
 
+async def test_an_empty_database_is_filled_at_once_or_not_at_all(url: str) -> None:
+    # Replicas that start together must not find a store that is half made.
+    halfway = "SELECT 1 / (SELECT version - 2 FROM schema_version)"
+    async with connected(url) as connection:
+        with pytest.raises(FAILURES, match="division by zero"):
+            await migrate(connection, "it", migrations=(*MIGRATIONS[:2], halfway))
+        assert await stored_version(connection, "it") == 0
+
+
+async def test_several_may_open_an_empty_database(url: str) -> None:
+    await asyncio.gather(*(open_and_close(url) for _ in range(4)))
+    assert ask(url, "SELECT version FROM schema_version") == str(latest_version())
+
+
 async def test_tables_of_others_are_left_alone(url: str) -> None:
     ask(url, "CREATE TABLE public.tasks (mine text)")
     await open_and_close(url)
