@@ -1,8 +1,9 @@
 """Sweep: what one replica looks after now and then, so that no lost hint and no dead replica hurts.
 
-One question each, whatever the number of tasks: which of those that are followed here have moved,
-which inboxes have something in them, and which work lies about because its replica is dead. It
-comes every few seconds, and at once when there is reason to.
+One question each, whatever the number of tasks: which of those that are held here others have taken
+over, which of those that are followed have moved, which inboxes have something in them, and which
+work lies about because its replica is dead. It comes every few seconds, and at once when there is
+reason to.
 """
 
 from __future__ import annotations
@@ -68,6 +69,7 @@ class Sweep:
 
     async def sweep(self) -> None:
         """Look after everything once."""
+        await self._let_go_of_lost()
         known = self._elsewhere.known()
         if known:
             self._elsewhere.look_at(await self._elsewhere.store.moved(known))
@@ -82,6 +84,16 @@ class Sweep:
 
     async def check_held(self) -> None:
         """Let go of tasks that others have taken over, after the lease had run out."""
+        await self._let_go_of_lost()
+        self._alarm.set()
+
+    async def _let_go_of_lost(self) -> None:
+        """Let go of tasks that others have.
+
+        Not only when the lease had run out: who saw that it had may take a task over a moment after
+        it was renewed. A task at work would find out by its next write. One that waits would not,
+        and whoever followed it here would hear nothing any more.
+        """
         held = {live.task_id: live for live in self._runner.tasks() if live.is_stored}
         epochs = {task_id: live.epoch for task_id, live in held.items()}
         lost = await self._elsewhere.store.lost(epochs)
@@ -89,7 +101,6 @@ class Sweep:
             self._runner.let_go(held[task_id])
         if lost:
             _logger.warning("tasks that others have taken over: %d of %d", len(lost), len(held))
-        self._alarm.set()
 
     async def _adopt(self, scope: Scope, task_id: str) -> None:
         """Take up a task that waits and that nobody holds, if there is word for it.

@@ -128,6 +128,25 @@ def message(text: str, *, is_answer: bool = False) -> bytes:
     return encode(Errand(message=user_message(text, text), is_answer=is_answer))
 
 
+async def test_a_task_that_was_taken_over_behind_its_holders_back_is_let_go_of() -> None:
+    # Who had seen that the lease had run out took the task when it was just renewed.
+    async with two(ask) as (a, b, _):
+        await a.begin()
+        await until(a, TaskState.INPUT_REQUIRED)
+        live = a.runner.held("t-1")
+        assert live is not None
+        follower = Follower(live.channel, first=None, cursor=live.standing.seq)
+        taken = await b.runner.adopt(await b.stored())
+        await a.sweep.sweep()
+        assert a.runner.held("t-1") is None
+        delivery = b.runner.deliver(taken, Errand(message=user_message("blue", "m-2")), None)
+        await delivery.stored
+        await a.sweep.sweep()
+        (event, *_) = await anext(follower)
+        assert b"TASK_STATE_WORKING" in event.json
+        await follower.aclose()
+
+
 async def test_the_inboxes_of_own_tasks_are_looked_into() -> None:
     async with two(ask) as (a, b, _):
         await a.begin()
