@@ -5,9 +5,11 @@ PORT ?= 8000
 STORE ?= sqlite:///demo.db
 # Extra arguments for pytest: make test ARGS="-k cancel"
 ARGS ?=
+# Tests that wait for servers they have started leave room for others: one more than two cores need.
+WORKERS ?= 3
 
 BIN := .venv/bin
-PYTEST := $(BIN)/python -m pytest -n auto --maxprocesses=2 --dist=loadfile --inline-snapshot=disable
+PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist=loadfile --inline-snapshot=disable
 PROTO := src/dragoman/_proto
 PIP := $(BIN)/python -m pip install --disable-pip-version-check -qq -c constraints.txt
 

@@ -26,7 +26,7 @@ from tests.wire import Frame, Json, Wire, frames, message
 AGENT: Final = Path(__file__).with_name("agent.py")
 
 IS_SOAK: Final = bool(os.environ.get("DRAGOMAN_SOAK"))
-KILLS: Final = 500 if IS_SOAK else 20
+KILLS: Final = 500 if IS_SOAK else 12
 KILLS_PER_TEST: Final = 10 if IS_SOAK else 4
 
 CHUNKS: Final = 1000

@@ -25,7 +25,7 @@ from tests.wire import Frame, Json, Wire, frames, message
 
 AGENT: Final = Path(__file__).with_name("trapped_booking.py")
 IS_SOAK: Final = bool(os.environ.get("DRAGOMAN_SOAK"))
-KILLS: Final = 1000 if IS_SOAK else 20
+KILLS: Final = 1000 if IS_SOAK else 10
 KILLS_PER_TEST: Final = 20 if IS_SOAK else 5
 
 PATIENCE_SECONDS: Final = 60
