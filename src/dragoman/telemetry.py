@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from opentelemetry.metrics import CallbackOptions, MeterProvider, Observation
     from opentelemetry.trace import Span, TracerProvider
 
-__all__ = ("Attributes", "CurrentSpan", "Telemetry", "active", "ids_of", "look")
+__all__ = ("Attributes", "CurrentSpan", "Telemetry", "active", "ids_of", "is_set_up", "look")
 
 Attributes: TypeAlias = Mapping[str, str | int | float | bool]
 
@@ -40,7 +40,7 @@ def look() -> Telemetry | None:
     """Find out whether somebody has set up OpenTelemetry by now, and return what is active."""
     global active  # noqa: PLW0603 - OpenTelemetry is global itself
     # Who has set something up has imported this; nobody else has to.
-    if active is None and "opentelemetry.trace" in sys.modules and _is_set_up():
+    if active is None and "opentelemetry.trace" in sys.modules and is_set_up():
         active = Telemetry()
     return active
 
@@ -53,7 +53,8 @@ def ids_of(trace: str) -> tuple[str, str]:
     return trace_id, span_id
 
 
-def _is_set_up() -> bool:
+def is_set_up() -> bool:
+    """Return whether the process has a tracer provider; OpenTelemetry must be installed."""
     from opentelemetry import trace  # noqa: PLC0415 - only where it is there
 
     provider = trace.get_tracer_provider()
