@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import ssl
 import time
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -70,7 +71,8 @@ class Collector:
         bodies, paths, headers: those of requests that were taken.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, tls: ssl.SSLContext | None = None) -> None:
+        self._tls = tls
         self.answers: list[tuple[int, dict[str, str], bytes]] = []
         self.usual: tuple[int, dict[str, str], bytes] = (200, {}, b"{}")
         self.is_held = self.hangs_up = False
@@ -85,7 +87,7 @@ class Collector:
     @property
     def url(self) -> str:
         """Where it is, or was before."""
-        return f"http://127.0.0.1:{self._port}"
+        return f"{'https' if self._tls else 'http'}://127.0.0.1:{self._port}"
 
     @property
     def resources(self) -> list[dict[str, Any]]:
@@ -129,6 +131,8 @@ class Collector:
     def __enter__(self) -> Collector:
         self._server = _Server(("127.0.0.1", self._port), _Handler)
         self._server.collector = self
+        if self._tls is not None:
+            self._server.socket = self._tls.wrap_socket(self._server.socket, server_side=True)
         self._port = self._server.server_port
         Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
         return self

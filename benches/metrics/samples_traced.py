@@ -36,7 +36,7 @@ async def send(server: Server) -> Outcome:
         wanted = f"{SPANS_PER_SEND * run.count} spans at the collector"
         raise CheckError(wanted=wanted, got=arrived - before)
     return meter.outcome(
-        run.count, per_cpu_second=meter.per_cpu_second(run.count), per_second=run.per_second
+        run.count, per_second=run.per_second, per_cpu_second=meter.per_cpu_second(run.count)
     )
 
 

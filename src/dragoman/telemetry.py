@@ -147,11 +147,14 @@ class Telemetry:
     def trace(self) -> str:
         """Return the trace of what is going on, to be kept."""
         context = self.trace_api.get_current_span().get_span_context()
-        if not context.is_valid:
+        # It is a tuple, and read as one: its properties are functions.
+        trace_id, span_id, _, flags, state, is_valid = context
+        if not is_valid:
             return ""
         # Asking the propagators, of which there may be several, takes longer.
-        parent = f"00-{context.trace_id:032x}-{context.span_id:016x}-{context.trace_flags:02x}"
-        return f"{parent} {context.trace_state.to_header()}" if context.trace_state else parent
+        ids = (trace_id, span_id, flags)
+        parent = "00-%032x-%016x-%02x" % ids  # noqa: UP031 - all at once, which takes half as long
+        return f"{parent} {state.to_header()}" if state else parent
 
     def outgoing(self) -> dict[str, str]:
         """Return the headers that tell others of the current span."""
@@ -166,15 +169,17 @@ class Telemetry:
     def _within(self, trace: str) -> Context | None:
         if not trace:
             return self._nothing
-        if trace == self.trace():
-            # What the message began goes on in the context that it came in.
-            return None
         # Unlike a header, this was written by us.
         parent, _, state = trace.partition(" ")
-        _, trace_id, span_id, flags = parent.split("-")
+        _, trace_hex, span_hex, flags = parent.split("-")
+        trace_id, span_id = int(trace_hex, 16), int(span_hex, 16)
+        current = self.trace_api.get_current_span().get_span_context()
+        if current.span_id == span_id and current.trace_id == trace_id:
+            # What the message began goes on in the context that it came in.
+            return None
         kept = self.trace_api.SpanContext(
-            int(trace_id, 16),
-            int(span_id, 16),
+            trace_id,
+            span_id,
             is_remote=True,
             trace_flags=self.trace_api.TraceFlags(int(flags, 16)),
             trace_state=self.trace_api.TraceState.from_header([state]) if state else None,

@@ -17,14 +17,11 @@ from typing import Final, cast
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
-from opentelemetry.trace import SpanContext, SpanKind, StatusCode
+from opentelemetry.trace import SpanContext, StatusCode
 
 from dragoman.otlp.span import Event, RecordedSpan, Scope
 
 __all__ = ("encode_spans",)
-
-_KINDS: Final = {kind: kind.value + 1 for kind in SpanKind}
-"""0 is "unspecified" there, which the API does not know."""
 
 _STATUSES: Final = {StatusCode.OK: 1, StatusCode.ERROR: 2}
 
@@ -94,9 +91,9 @@ class _Span(Struct, rename="camel", omit_defaults=True):
     trace_state: str = ""
     attributes: list[_Attribute] = []
     dropped_attributes_count: int = 0
-    events: list[_Event] = []
+    events: list[_Event] | UnsetType = UNSET
     dropped_events_count: int = 0
-    links: list[_Link] = []
+    links: list[_Link] | UnsetType = UNSET
     dropped_links_count: int = 0
     status: _Status | UnsetType = UNSET
 
@@ -150,21 +147,23 @@ def encode_spans(resource: Mapping[str, object], spans: Iterable[RecordedSpan]) 
 
 
 def _span(span: RecordedSpan) -> _Span:
-    context, parent = span.get_span_context(), span.parent
+    trace_id, span_id, _, trace_flags, state, _ = span.get_span_context()
+    parent = span.parent
     attributes, lost = _attributes(span.attributes)
-    flags = context.trace_flags | _KNOWS_WHERE_PARENT_IS
+    flags = trace_flags | _KNOWS_WHERE_PARENT_IS
     if parent is not None and parent.is_remote:
         flags |= _PARENT_IS_REMOTE
     written = _Span(
-        f"{context.trace_id:032x}",
-        f"{context.span_id:016x}",
+        trace_id.to_bytes(16, "big").hex(),
+        span_id.to_bytes(8, "big").hex(),
         flags,
         _text(span.name),
-        _KINDS[span.kind],
+        # 0 is "unspecified" there, which the API does not know.
+        span.kind.value + 1,
         str(span.start_ns),
         str(span.end_ns),
-        "" if parent is None else f"{parent.span_id:016x}",
-        context.trace_state.to_header() if context.trace_state else "",
+        "" if parent is None else parent.span_id.to_bytes(8, "big").hex(),
+        state.to_header() if state else "",
         attributes,
         lost + span.lost_attributes,
     )
@@ -186,8 +185,8 @@ def _event(event: Event) -> _Event:
 def _link(context: SpanContext, attributes: Mapping[str, object]) -> _Link:
     where = _PARENT_IS_REMOTE if context.is_remote else 0
     return _Link(
-        f"{context.trace_id:032x}",
-        f"{context.span_id:016x}",
+        context.trace_id.to_bytes(16, "big").hex(),
+        context.span_id.to_bytes(8, "big").hex(),
         context.trace_state.to_header(),
         *_attributes(attributes),
         context.trace_flags | _KNOWS_WHERE_PARENT_IS | where,
@@ -202,11 +201,13 @@ def _attributes(given: Mapping[str, object], depth: int = 0) -> tuple[list[_Attr
     """Return what can be written, and how much cannot."""
     found: list[_Attribute] = []
     for key, value in given.items():
+        if not (type(key) is str and key):
+            continue
         # Nearly all of them: plain text. Strings know whether they are ASCII.
         plain = value if type(value) is str and value.isascii() else None
         written = _value(value, depth) if plain is None else _Value(plain)
-        if written is not None and type(key) is str and key:
-            found.append(_Attribute(_text(key), written))
+        if written is not None:
+            found.append(_Attribute(key if key.isascii() else _text(key), written))
     return found, len(given) - len(found)
 
 

@@ -44,10 +44,12 @@ class Busy(Struct, frozen=True):
 
     Attributes:
         after_seconds: how long the collector asks us to wait; 0 if it does not say.
+        is_cut: whether the connection was lost on the way.
     """
 
     reason: str
     after_seconds: float = 0.0
+    is_cut: bool = False
 
 
 class Away(Struct, frozen=True):
@@ -88,13 +90,13 @@ class Post:
         kind = HTTPSConnection if collector.is_secure else HTTPConnection
         self._connection = kind(collector.host, collector.port, timeout=timeout_seconds)
         self._path = collector.path
-        self._headers = {"Content-Type": "application/json", **headers}
+        self._headers = {"Content-Type": "application/json", "User-Agent": "dragoman", **headers}
 
     def send(self, body: bytes, *, now_ns: int) -> Outcome:
         """Send a request and return what came of it; raises nothing."""
         is_kept = self._connection.sock is not None
         outcome = self._try(body, now_ns)
-        if is_kept and isinstance(outcome, Busy) and self._connection.sock is None:
+        if is_kept and isinstance(outcome, Busy) and outcome.is_cut:
             # Collectors close connections that idle; that is no failure of theirs.
             outcome = self._try(body, now_ns)
         return outcome
@@ -119,7 +121,7 @@ class Post:
                 connection.close()
         except (OSError, HTTPException) as error:
             connection.close()
-            return Busy(_told(error))
+            return Busy(_told(error), is_cut=isinstance(error, ConnectionError))
         after = response.getheader("Retry-After") or ""
         return outcome_of(response.status, text, after, now_ns=now_ns)
 

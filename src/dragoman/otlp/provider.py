@@ -159,9 +159,9 @@ class OtlpTracer(Tracer):
                 ``with`` of the span.
         """
         parent: SpanContext | None = get_current_span(context).get_span_context()
-        if parent.is_valid:
-            trace_id, flags, state = parent.trace_id, parent.trace_flags, parent.trace_state
-        else:
+        # It is a tuple, and read as one: its properties are functions.
+        trace_id, _, _, flags, state, is_valid = parent
+        if not is_valid:
             parent, state = None, None
             trace_id = _new_id(128)
             flags = _SAMPLED if trace_id & _LOW_BITS < self._bound else _NOT_SAMPLED
@@ -178,13 +178,14 @@ class OtlpTracer(Tracer):
             parent,
             kind,
             self._now_ns() if start_time is None else start_time,
+            attributes,
             take=self._take,
             now_ns=self._now_ns,
             records_errors=record_exception,
             has_status_of_errors=set_status_on_exception,
         )
-        if attributes or links:
-            span.begin_with(attributes, links or ())
+        for link in links or ():
+            span.add_link(link.context, link.attributes)
         return span
 
     @_agnosticcontextmanager
@@ -218,6 +219,4 @@ os.register_at_fork(after_in_child=_chance.seed)
 
 def _new_id(bits: int) -> int:
     """Return a fresh id; 0 would be none."""
-    while not (found := _chance.getrandbits(bits)):
-        pass
-    return found
+    return _chance.getrandbits(bits) or 1

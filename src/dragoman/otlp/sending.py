@@ -14,6 +14,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Final
 from weakref import WeakMethod
 
@@ -122,10 +123,9 @@ class SpanSender:
         thread = self._thread
         if thread is not None:
             thread.join(seconds)
-        left = len(self._queue)
-        self._queue.clear()
-        if left:
-            self._lose(left)
+        # Another one, and not cleared: the thread may be at it still.
+        left, self._queue = self._queue, deque()
+        self._lose(len(left))
         if self._lost:
             _logger.warning("%d spans were not sent to %s", self._lost, self._name)
 
@@ -133,16 +133,18 @@ class SpanSender:
         with self._starting:
             if self._thread is None:
                 thread = threading.Thread(target=self._run, name="dragoman-otlp", daemon=True)
-                thread.start()
-                self._thread = thread
+                # Where no thread is to be had now, the next span tries again.
+                with suppress(RuntimeError):
+                    thread.start()
+                    self._thread = thread
 
     def _run(self) -> None:
         while True:
-            self._wake.wait(self._pause_seconds)
+            if not self._is_stopping:
+                self._wake.wait(self._pause_seconds)
+                self._wake.clear()
             # Asked before the queue is emptied: nothing comes into it after that.
             is_last = self._is_stopping
-            if not is_last:
-                self._wake.clear()
             while batch := self._next():
                 self._deliver(batch)
             if is_last:
@@ -151,11 +153,8 @@ class SpanSender:
 
     def _next(self) -> list[RecordedSpan]:
         queue = self._queue
-        # Only this thread takes something out, except at the end of a shutdown.
-        try:
-            return [queue.popleft() for _ in range(min(len(queue), _BATCH))]
-        except IndexError:
-            return []
+        # Only this thread takes something out.
+        return [queue.popleft() for _ in range(min(len(queue), _BATCH))]
 
     def _deliver(self, batch: list[RecordedSpan]) -> None:
         """Send a batch as often as makes sense."""
@@ -188,9 +187,8 @@ class SpanSender:
         deadline = time.monotonic() + min(seconds, _LONGEST_WAIT_SECONDS)
         while not self._is_stopping and (left := deadline - time.monotonic()) > 0:
             self._wake.wait(left)
-            if not self._is_stopping:
-                # That was for a full batch, which has to wait as well.
-                self._wake.clear()
+            # Unless we are to stop, that was for a full batch, which has to wait as well.
+            self._wake.clear()
 
     def _succeeded(self, outcome: Taken) -> None:
         if outcome.rejected:

@@ -8,7 +8,7 @@ a dict or a list.
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
@@ -17,7 +17,6 @@ from opentelemetry.trace import Span, SpanContext, SpanKind, Status, StatusCode
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from opentelemetry.trace import Link
     from opentelemetry.util import types
 
 __all__ = ("MOST_ATTRIBUTES", "MOST_EVENTS", "MOST_LINKS", "Event", "RecordedSpan", "Scope")
@@ -84,6 +83,7 @@ class RecordedSpan(Span):
         parent: SpanContext | None,
         kind: SpanKind,
         start_ns: int,
+        attributes: types.Attributes = None,
         *,
         take: Callable[[RecordedSpan], None],
         now_ns: Callable[[], int],
@@ -103,13 +103,16 @@ class RecordedSpan(Span):
         self.kind = kind
         self.start_ns = start_ns
         self.end_ns: int | None = None
-        self.attributes: dict[str, types.AnyValue] = {}
+        self.attributes: dict[str, types.AnyValue] = dict(attributes) if attributes else {}
         # Most spans have none of either.
         self.events: list[Event] | None = None
         self.links: list[tuple[SpanContext, Mapping[str, object]]] | None = None
         self.status = StatusCode.UNSET
         self.status_text = ""
         self.lost_attributes = self.lost_events = self.lost_links = 0
+        while len(self.attributes) > MOST_ATTRIBUTES:
+            self.attributes.popitem()
+            self.lost_attributes += 1
         self._context = context
         self._take = take
         self._now_ns = now_ns
@@ -123,16 +126,6 @@ class RecordedSpan(Span):
     def is_recording(self) -> bool:
         """Return whether it has not ended."""
         return self.end_ns is None
-
-    def begin_with(self, attributes: types.Attributes, links: Sequence[Link] = ()) -> None:
-        """Take what it was begun with."""
-        if attributes:
-            if len(attributes) <= MOST_ATTRIBUTES:
-                self.attributes = dict(attributes)
-            else:
-                self.set_attributes(attributes)
-        for link in links:
-            self.add_link(link.context, link.attributes)
 
     def set_attributes(self, attributes: Mapping[str, types.AnyValue]) -> None:
         """Set several attributes."""

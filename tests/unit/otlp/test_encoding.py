@@ -36,11 +36,17 @@ def span_of(
     scope: Scope = SCOPE,
     name: str = "work",
 ) -> RecordedSpan:
-    span = RecordedSpan(
-        scope, name, context, parent, kind, 5, take=lambda _: None, now_ns=lambda: 2**60
+    return RecordedSpan(
+        scope,
+        name,
+        context,
+        parent,
+        kind,
+        5,
+        cast("types.Attributes", attributes),
+        take=lambda _: None,
+        now_ns=lambda: 2**60,
     )
-    span.begin_with(cast("types.Attributes", attributes))
-    return span
 
 
 def written(*spans: RecordedSpan) -> list[dict[str, Any]]:

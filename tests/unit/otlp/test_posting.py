@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import ssl
 from collections.abc import Generator
+from pathlib import Path
 
 import pytest
 
@@ -8,6 +10,7 @@ from dragoman.otlp.environment import collector_of
 from dragoman.otlp.posting import Away, Busy, Outcome, Post, Refused, Taken, outcome_of
 from tests.collector import Collector
 from tests.serving import free_port
+from tests.unit.server.certificates import write_files
 
 NOW_NS = 1_000_000_000_000_000_000
 """Sun, 09 Sep 2001 01:46:40 GMT."""
@@ -108,6 +111,22 @@ def test_where_nobody_listens_the_collector_is_away() -> None:
     outcome = post.send(BODY, now_ns=NOW_NS)
     assert isinstance(outcome, Away)
     assert "ConnectionRefusedError" in outcome.reason
+
+
+def test_a_collector_may_speak_tls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = write_files(tmp_path)
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(files.server, files.server_key)
+    with Collector(tls) as collector:
+        stranger = post_to(collector)
+        outcome = stranger.send(BODY, now_ns=NOW_NS)
+        assert isinstance(outcome, Away)
+        assert "CERTIFICATE_VERIFY_FAILED" in outcome.reason
+        monkeypatch.setenv("SSL_CERT_FILE", files.ca)
+        post = post_to(collector)
+        assert post.send(BODY, now_ns=NOW_NS) == Taken()
+        post.close()
+    assert len(collector.bodies) == 1
 
 
 def test_a_collector_that_speaks_no_tls_is_away(collector: Collector) -> None:

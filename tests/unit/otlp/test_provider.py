@@ -137,6 +137,7 @@ def test_ids_do_not_depend_on_the_seed_of_others(tracer: OtlpTracer) -> None:
     assert len(found) == 2
 
 
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 def test_a_forked_process_has_ids_of_its_own(tracer: OtlpTracer) -> None:
     reader, writer = os.pipe()
     child = os.fork()

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from itertools import count
 
 import pytest
-from opentelemetry.trace import Link, SpanContext, SpanKind, Status, StatusCode, TraceState
+from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, TraceState
+from opentelemetry.util import types
 
 from dragoman.otlp.span import (
     MOST_ATTRIBUTES,
@@ -33,7 +34,11 @@ def span(taken: list[RecordedSpan]) -> RecordedSpan:
 
 
 def new(
-    taken: list[RecordedSpan], *, records: bool = True, has_status: bool = True
+    taken: list[RecordedSpan],
+    attributes: types.Attributes = None,
+    *,
+    records: bool = True,
+    has_status: bool = True,
 ) -> RecordedSpan:
     ticks: Iterator[int] = count(101)
     return RecordedSpan(
@@ -43,6 +48,7 @@ def new(
         None,
         SpanKind.INTERNAL,
         100,
+        attributes,
         take=taken.append,
         now_ns=lambda: next(ticks),
         records_errors=records,
@@ -68,16 +74,16 @@ def test_an_end_may_have_been_before(span: RecordedSpan) -> None:
     assert span.end_ns == 0
 
 
-def test_attributes_are_set_and_replaced(span: RecordedSpan) -> None:
-    span.begin_with({"a": 1, "b": 2})
+def test_attributes_are_set_and_replaced(taken: list[RecordedSpan]) -> None:
+    span = new(taken, {"a": 1, "b": 2})
     span.set_attribute("a", "x")
     span.set_attributes({"b": [1], "c": None})
     assert span.attributes == {"a": "x", "b": [1], "c": None}
 
 
-def test_what_a_span_is_begun_with_is_its_own(span: RecordedSpan) -> None:
+def test_what_a_span_is_begun_with_is_its_own(taken: list[RecordedSpan]) -> None:
     given = {"a": 1}
-    span.begin_with(given)
+    span = new(taken, given)
     span.set_attribute("b", 2)
     given["a"] = 7
     assert given == {"a": 7}
@@ -90,10 +96,10 @@ def test_events_have_the_time_they_are_given_or_the_present(span: RecordedSpan) 
     assert span.events == [Event("now", 101, {"n": 1}), Event("then", 7, {})]
 
 
-def test_links_may_come_at_the_beginning_and_later(span: RecordedSpan) -> None:
-    span.begin_with(None, [Link(OTHER, {"why": "before"})])
+def test_links_are_kept_with_what_is_said_of_them(span: RecordedSpan) -> None:
+    span.add_link(OTHER, {"why": "because"})
     span.add_link(CONTEXT)
-    assert span.links == [(OTHER, {"why": "before"}), (CONTEXT, {})]
+    assert span.links == [(OTHER, {"why": "because"}), (CONTEXT, {})]
 
 
 def test_a_link_to_nobody_counts_only_if_it_says_something(span: RecordedSpan) -> None:
@@ -105,8 +111,8 @@ def test_a_link_to_nobody_counts_only_if_it_says_something(span: RecordedSpan) -
     assert span.links == [(NOBODY, {"queue": "lost"}), (noted, {})]
 
 
-def test_what_there_is_no_room_for_is_counted(span: RecordedSpan) -> None:
-    span.begin_with({f"a{n}": n for n in range(MOST_ATTRIBUTES + 2)})
+def test_what_there_is_no_room_for_is_counted(taken: list[RecordedSpan]) -> None:
+    span = new(taken, {f"a{n}": n for n in range(MOST_ATTRIBUTES + 2)})
     span.set_attribute("late", 1)
     span.set_attribute("a0", "still replaced")
     for number in range(MOST_EVENTS + 4):
