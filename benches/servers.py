@@ -82,7 +82,8 @@ class Spec:
     `replicas` on one PostgreSQL are sampled as one server.
     `options` are further ones for `dragoman serve`.
     `guard` names the agent of ours that asks its callers who they are; without it nobody is asked.
-    `telemetry` names the agent of ours that has OpenTelemetry set up.
+    `telemetry` names the agent of ours that has OpenTelemetry's SDK set up.
+    `is_collected` has us send spans to a collector, by `--otlp`.
     """
 
     side: Side
@@ -93,12 +94,13 @@ class Spec:
     guard: str = ""
     replicas: int = 1
     telemetry: str = ""
+    is_collected: bool = False
 
     @property
     def name(self) -> str:
         """A short name for logs and results."""
         stored = f"-{self.stored}" if self.stored else ""
-        kind = self.guard or self.telemetry
+        kind = self.guard or self.telemetry or ("collected" if self.is_collected else "")
         guard = f"-{kind}" if kind else ""
         replicas = f"-x{self.replicas}" if self.replicas > 1 else ""
         return f"{self.side}-{'grpc' if self.is_grpc else self.store}{stored}{guard}{replicas}"
@@ -121,6 +123,7 @@ class Server:
     notes: dict[str, float] = field(default_factory=dict[str, float])
     others: "list[Server]" = field(default_factory=list["Server"])
     database: Database | None = None
+    collector_port: int = 0
 
     @property
     def ports(self) -> list[int]:
@@ -168,6 +171,7 @@ class Fleet:
     _servers: dict[Spec, Server] = field(default_factory=dict[Spec, Server])
     _started: int = 0
     _postgres: Database | None = None
+    _collector: tuple[subprocess.Popen[bytes], int] | None = None
 
     async def get(self, spec: Spec) -> Server:
         """Return the running server for `spec`, starting it if need be."""
@@ -181,6 +185,7 @@ class Fleet:
         store = self._store(spec)
         server = await self._start_one(spec, store, SERVER_CORE)
         server.database = self._postgres if spec.store == "postgres" else None
+        server.collector_port = self._collector_port() if spec.is_collected else 0
         try:
             for number in range(1, spec.replicas):
                 # One after the other: the SDK's would both make its tables.
@@ -230,6 +235,8 @@ class Fleet:
             agent = f"benches.agents.guarded:{spec.guard}"
         if spec.telemetry:
             agent = f"benches.agents.{spec.telemetry}:agent"
+        if spec.is_collected:
+            arguments += ["--otlp", f"http://{HOST}:{self._collector_port()}"]
         # Each dead webhook would have a line.
         level = "error" if spec.options else "warning"
         return [program, "serve", agent, *arguments, *spec.options, "--log-level", level]
@@ -253,9 +260,22 @@ class Fleet:
                 _pin(pid, DATABASE_CORE)
         return self._postgres
 
+    def _collector_port(self) -> int:
+        """Return where spans are taken; that stands for a machine of its own, too."""
+        if self._collector is None:
+            port = free_port()
+            command = [sys.executable, str(AGENTS / "collector.py"), "--port", str(port)]
+            process = _spawn(command, WORK / "logs" / "collector.log", DATABASE_CORE)
+            self._collector = process, port
+        return self._collector[1]
+
     def clean(self) -> None:
         """Stop everything and remove the databases of this run."""
         self.stop()
+        if self._collector is not None:
+            self._collector[0].terminate()
+            self._collector[0].wait()
+            self._collector = None
         if self._postgres is not None:
             self._postgres.stop()
             self._postgres = None

@@ -56,13 +56,22 @@ class AgentProcess:
             env=environment,
             start_new_session=True,
         )
+        if not self._says("stop:"):
+            self.kill()
+            raise AssertionError("the agent did not start:\n" + "".join(self.output))
+
+    def wait_for(self, text: str) -> None:
+        """Read on until it says something."""
+        assert self._says(text), f"{text!r} was not said:\n" + "".join(self.output)
+
+    def _says(self, text: str) -> bool:
+        assert self._process is not None
         assert self._process.stdout is not None
         for line in self._process.stdout:
             self.output.append(line)
-            if "stop:" in line:
-                return
-        self.kill()
-        raise AssertionError("the agent did not start:\n" + "".join(self.output))
+            if text in line:
+                return True
+        return False
 
     def wait(self) -> None:
         """Wait until it has ended by itself."""

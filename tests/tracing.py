@@ -23,6 +23,7 @@ class Traced:
     """What was traced.
 
     Attributes:
+        meters: what measures.
         telemetry: to be made active.
     """
 
@@ -31,7 +32,8 @@ class Traced:
         self._reader = InMemoryMetricReader()
         tracers = TracerProvider()
         tracers.add_span_processor(SimpleSpanProcessor(self._exporter))
-        self.telemetry = Telemetry(tracers, MeterProvider(metric_readers=[self._reader]))
+        self.meters = MeterProvider(metric_readers=[self._reader])
+        self.telemetry = Telemetry(tracers, self.meters)
 
     @property
     def spans(self) -> tuple[ReadableSpan, ...]:

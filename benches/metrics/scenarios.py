@@ -14,6 +14,7 @@ from benches.metrics import (
     samples_push,
     samples_replicas,
     samples_signed,
+    samples_traced,
 )
 from benches.metrics.samples_client import MANY, ONE, calls
 from benches.servers import Server, Spec
@@ -41,6 +42,7 @@ __all__ = (
     "OURS_TOKENED",
     "OURS_TOLD_OF",
     "OURS_TRACED",
+    "OURS_TRACED_SDK",
     "OURS_TWO_SPANS",
     "OURS_VERIFYING",
     "OUR_CALLER",
@@ -94,7 +96,8 @@ OURS_SIGNED = "dragoman signed"
 OURS_0_3, OURS_0_3_REST, OURS_0_1 = "dragoman 0.3", "dragoman 0.3 HTTP+JSON", "dragoman 0.1"
 OURS_KEYED, OURS_TOKENED = "dragoman API key", "dragoman JWT"
 OURS_VERIFYING = "dragoman new JWT"
-OURS_TRACED, OURS_SAMPLED = "dragoman traced", "dragoman sampled"
+OURS_TRACED, OURS_TRACED_SDK = "dragoman traced", "dragoman traced by SDK"
+OURS_SAMPLED = "dragoman sampled"
 OURS_MEASURED, OURS_TWO_SPANS = "dragoman measured", "dragoman two spans"
 OURS_GRPC, OURS_0_3_GRPC = "dragoman gRPC", "dragoman 0.3 gRPC"
 SDK_GRPC, BARE_GRPC = "a2a-sdk gRPC", "bare gRPC"
@@ -110,7 +113,8 @@ _SUBJECT_MEMORY = Spec("subject", "memory")
 _SUBJECT_KEYED = Spec("subject", "memory", guard="keyed")
 _SUBJECT_TOKENED = Spec("subject", "memory", guard="tokened")
 _SUBJECT_SIGNED = Spec("subject", "memory", guard="signed")
-_SUBJECT_TRACED = Spec("subject", "memory", telemetry="traced")
+_SUBJECT_TRACED = Spec("subject", "memory", is_collected=True)
+_SUBJECT_TRACED_SDK = Spec("subject", "memory", telemetry="traced_sdk")
 _SUBJECT_SAMPLED = Spec("subject", "memory", telemetry="sampled")
 _SUBJECT_MEASURED = Spec("subject", "memory", telemetry="measured")
 _SUBJECT_TWO_SPANS = Spec("subject", "memory", telemetry="two_spans")
@@ -208,7 +212,8 @@ SCENARIOS: Final = (
         "traced",
         (
             Lane(OURS_MEMORY, _SUBJECT_MEMORY, samples.sends(wire.echo_jsonrpc)),
-            Lane(OURS_TRACED, _SUBJECT_TRACED, samples.sends(wire.echo_jsonrpc)),
+            Lane(OURS_TRACED, _SUBJECT_TRACED, samples_traced.send),
+            Lane(OURS_TRACED_SDK, _SUBJECT_TRACED_SDK, samples.sends(wire.echo_jsonrpc)),
             Lane(OURS_SAMPLED, _SUBJECT_SAMPLED, samples.sends(wire.echo_jsonrpc)),
             Lane(OURS_MEASURED, _SUBJECT_MEASURED, samples.sends(wire.echo_jsonrpc)),
             Lane(OURS_TWO_SPANS, _SUBJECT_TWO_SPANS, samples.sends(wire.echo_jsonrpc)),

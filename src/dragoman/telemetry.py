@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from opentelemetry.metrics import CallbackOptions, MeterProvider, Observation
     from opentelemetry.trace import Span, TracerProvider
 
-__all__ = ("Attributes", "CurrentSpan", "Telemetry", "active", "ids_of", "look")
+__all__ = ("Attributes", "CurrentSpan", "Telemetry", "active", "ids_of", "is_set_up", "look")
 
 Attributes: TypeAlias = Mapping[str, str | int | float | bool]
 
@@ -40,7 +40,7 @@ def look() -> Telemetry | None:
     """Find out whether somebody has set up OpenTelemetry by now, and return what is active."""
     global active  # noqa: PLW0603 - OpenTelemetry is global itself
     # Who has set something up has imported this; nobody else has to.
-    if active is None and "opentelemetry.trace" in sys.modules and _is_set_up():
+    if active is None and "opentelemetry.trace" in sys.modules and is_set_up():
         active = Telemetry()
     return active
 
@@ -53,7 +53,8 @@ def ids_of(trace: str) -> tuple[str, str]:
     return trace_id, span_id
 
 
-def _is_set_up() -> bool:
+def is_set_up() -> bool:
+    """Return whether the process has a tracer provider; OpenTelemetry must be installed."""
     from opentelemetry import trace  # noqa: PLC0415 - only where it is there
 
     provider = trace.get_tracer_provider()
@@ -146,11 +147,14 @@ class Telemetry:
     def trace(self) -> str:
         """Return the trace of what is going on, to be kept."""
         context = self.trace_api.get_current_span().get_span_context()
-        if not context.is_valid:
+        # It is a tuple, and read as one: its properties are functions.
+        trace_id, span_id, _, flags, state, is_valid = context
+        if not is_valid:
             return ""
         # Asking the propagators, of which there may be several, takes longer.
-        parent = f"00-{context.trace_id:032x}-{context.span_id:016x}-{context.trace_flags:02x}"
-        return f"{parent} {context.trace_state.to_header()}" if context.trace_state else parent
+        ids = (trace_id, span_id, flags)
+        parent = "00-%032x-%016x-%02x" % ids  # noqa: UP031 - all at once, which takes half as long
+        return f"{parent} {state.to_header()}" if state else parent
 
     def outgoing(self) -> dict[str, str]:
         """Return the headers that tell others of the current span."""
@@ -165,15 +169,17 @@ class Telemetry:
     def _within(self, trace: str) -> Context | None:
         if not trace:
             return self._nothing
-        if trace == self.trace():
-            # What the message began goes on in the context that it came in.
-            return None
         # Unlike a header, this was written by us.
         parent, _, state = trace.partition(" ")
-        _, trace_id, span_id, flags = parent.split("-")
+        _, trace_hex, span_hex, flags = parent.split("-")
+        trace_id, span_id = int(trace_hex, 16), int(span_hex, 16)
+        current = self.trace_api.get_current_span().get_span_context()
+        if current.span_id == span_id and current.trace_id == trace_id:
+            # What the message began goes on in the context that it came in.
+            return None
         kept = self.trace_api.SpanContext(
-            int(trace_id, 16),
-            int(span_id, 16),
+            trace_id,
+            span_id,
             is_remote=True,
             trace_flags=self.trace_api.TraceFlags(int(flags, 16)),
             trace_state=self.trace_api.TraceState.from_header([state]) if state else None,

@@ -11,7 +11,8 @@ A page is one story, told in blocks:
   out, and ``…`` stands for anything.
 - ``console`` is shown, and not run.
 
-``http://127.0.0.1:8000`` stands for the address of the server, ``$DATABASE_URL`` for a database.
+``http://127.0.0.1:8000`` stands for the address of the server, ``$DATABASE_URL`` for a database,
+and 4318 for a port at which a page has a server of its own.
 """
 
 from __future__ import annotations
@@ -23,7 +24,6 @@ import re
 import shlex
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Generator
@@ -36,6 +36,7 @@ from typing import TypeAlias
 import pytest
 
 from tests.postgres import new_database
+from tests.serving import free_port
 
 Json: TypeAlias = bool | float | str | list["Json"] | dict[str, "Json"] | None
 
@@ -44,6 +45,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
 
 ADDRESS = "http://127.0.0.1:8000"
+OTHER_PORT = "4318"
 DEMO = f"dragoman serve {ROOT}/examples/desk/agent.py --store memory:"
 SERVERS = ("dragoman serve ", "dragoman demo-server ", "uvicorn ")
 LANGUAGES = {"python", "sh", "json", "text", "console", "toml", "mermaid", "nginx", "ini"}
@@ -84,6 +86,7 @@ class Story:
         self._cleanup = cleanup
         self._files: dict[str, str] = {}
         self._url = ADDRESS
+        self._other_port = str(free_port())
         self._server = ExitStack()
         self._environment = {
             **{k: v for k, v in os.environ.items() if not k.startswith("DRAGOMAN_")},
@@ -107,19 +110,20 @@ class Story:
 
     def add_file(self, name: str, text: str) -> None:
         self._files[name] = text
-        (self._folder / name).write_text(text.replace(ADDRESS, self._url))
+        (self._folder / name).write_text(self._placed(text))
 
     def serve(self, command: str) -> None:
         self._server.close()
         self.output = ""
         command = DEMO if command == "make run" else command
-        with socket.create_server(("127.0.0.1", 0)) as listener:
-            port = listener.getsockname()[1]
+        port = free_port()
         self._url = f"http://127.0.0.1:{port}"
         for name, text in self._files.items():
             self.add_file(name, text)
         process = self._server.enter_context(
-            self._process([*shlex.split(self._expanded(command)), "--port", str(port)])
+            self._process(
+                [*shlex.split(self._placed(self._expanded(command))), "--port", str(port)]
+            )
         )
         assert process.stdout is not None
         lines: list[str] = []
@@ -129,13 +133,16 @@ class Story:
                 return
         raise AssertionError(f"{command!r} serves nothing:\n{''.join(lines)}")
 
+    def _placed(self, text: str) -> str:
+        return text.replace(ADDRESS, self._url).replace(OTHER_PORT, self._other_port)
+
     def _expanded(self, command: str) -> str:
         return re.sub(r"\$(\w+)", lambda match: self._environment[match[1]], command)
 
     def run(self, script: str) -> None:
         """Run a block in the shell of the page and keep what it prints."""
         # From a file and without standard input, so that no command eats the rest of the script.
-        (self._folder / ".block").write_text(script.replace(ADDRESS, self._url))
+        (self._folder / ".block").write_text(self._placed(script))
         assert self._shell.stdin is not None
         assert self._shell.stdout is not None
         self._shell.stdin.write(

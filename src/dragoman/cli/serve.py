@@ -21,6 +21,7 @@ from dragoman.cli.errors import EXIT_CODES, INTERRUPTED, USAGE
 from dragoman.cli.logs import FORMATS, LEVELS, set_up_logging, tell_replica
 from dragoman.cli.parser import Parser
 from dragoman.cli.ports import address_of, listen, listen_beside
+from dragoman.cli.tracing import check_tracing, tracing
 from dragoman.cli.values import split_list
 from dragoman.errors import UsageError
 from dragoman.server.config import Settings, load_settings, read_config_file
@@ -44,6 +45,7 @@ _OWN: Final[dict[str, object]] = {
     "tls_client_ca": None,
     "log_level": "info",
     "log_format": "text",
+    "otlp": "",
     "reload": False,
     "workers": 1,
 }
@@ -140,6 +142,11 @@ def _declare(parser: Parser) -> None:
         "--strict-versions",
         action="store_true",
         help="read every version by the letter, without allowance for the habits of clients",
+    )
+    parser.add_argument(
+        "--otlp",
+        metavar="URL",
+        help="send spans to this collector of OpenTelemetry, such as http://collector:4318",
     )
     parser.add_argument("--reload", action="store_true", help="start anew when a file changes")
     parser.add_argument(
@@ -246,6 +253,7 @@ def _serve_until_stopped(given: dict[str, object], load: Callable[[], Served], w
     _check_choice("log_format", own["log_format"], FORMATS)
     settings = load_settings(given, os.environ, file, known_elsewhere=frozenset(_OWN))
     check_push(settings)
+    check_tracing(str(own["otlp"]))
     _tls(own)
     workers = _worker_count(own, settings)
     if own["grpc_port"] is not None:
@@ -365,7 +373,10 @@ def _serve_agent(
 
     served = load()
     app = build_app(served.agent, settings)
-    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+    with (
+        tracing(str(own["otlp"]), served.agent.name),
+        asyncio.Runner(loop_factory=_loop_factory()) as runner,
+    ):
         # Those of the loop, for whoever has something written meanwhile. Here they can be ended.
         threads = ThreadPoolExecutor(thread_name_prefix="dragoman-loop")
         runner.get_loop().set_default_executor(threads)

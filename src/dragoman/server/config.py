@@ -28,6 +28,7 @@ _ELSEWHERE: Final = frozenset(
         "DRAGOMAN_HOST",
         "DRAGOMAN_LOG_FORMAT",
         "DRAGOMAN_LOG_LEVEL",
+        "DRAGOMAN_OTLP",
         "DRAGOMAN_PORT",
         "DRAGOMAN_SOAK",
         "DRAGOMAN_TLS_CERT",

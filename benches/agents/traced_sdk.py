@@ -1,6 +1,6 @@
-"""The benchmark contract with everything traced.
+"""The benchmark contract with everything traced by OpenTelemetry's SDK.
 
-dragoman serve benches.agents.traced:agent
+dragoman serve benches.agents.traced_sdk:agent
 """
 
 from opentelemetry import trace
