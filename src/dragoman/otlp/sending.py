@@ -167,6 +167,8 @@ class SpanSender:
             return
         tries, wait_seconds = 0, self._first_wait_seconds
         while True:
+            # Asked before: who is told to stop while a try goes wrong has one more.
+            is_last = self._is_stopping
             outcome = self._post(body)
             if isinstance(outcome, Taken):
                 self._succeeded(outcome)
@@ -175,7 +177,7 @@ class SpanSender:
             # Whoever is away has not seen the batch, so it cannot be what is wrong: it waits, and
             # the bounds of the queue are the bounds of that.
             tries += not isinstance(outcome, Away)
-            if not isinstance(outcome, Away | Busy) or tries >= _TRIES or self._is_stopping:
+            if not isinstance(outcome, Away | Busy) or tries >= _TRIES or is_last:
                 self._lose(len(batch))
                 return
             asked_seconds = outcome.after_seconds if isinstance(outcome, Busy) else 0.0
