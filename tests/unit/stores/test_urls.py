@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from dragoman import stores
 from dragoman.errors import UsageError
 from dragoman.stores.memory import MemoryTaskStore
 from dragoman.stores.postgres.keeping import PostgresKeeper
@@ -78,6 +79,8 @@ def keeper_here(url: str) -> object:
 def test_without_the_driver_the_extra_is_named(
     find: Callable[[str], object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # It is imported once more, and what was there before is to be found by everybody afterwards.
+    monkeypatch.setattr(stores, "postgres", sys.modules["dragoman.stores.postgres"])
     for name in [name for name in sys.modules if name.startswith("dragoman.stores.postgres")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "asyncpg", None)
