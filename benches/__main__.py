@@ -16,7 +16,8 @@ from pathlib import Path
 import uvloop
 
 from benches import report
-from benches.metrics.rows import ROWS, Row
+from benches.metrics.row import Row
+from benches.metrics.rows import ROWS
 from benches.metrics.scenarios import SCENARIOS, Scenario
 from benches.rounds import Finding, Sample, find, run_scenario
 from benches.servers import ROOT, WORK, Fleet, ServerError, pin_load, prepare_sdk, versions

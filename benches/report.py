@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from xml.sax.saxutils import escape
 
-from benches.metrics.rows import Row
+from benches.metrics.row import Row
 from benches.rounds import Finding, Sample
 
 __all__ = ("chart", "drift", "table", "version_lines", "write_json_lines")

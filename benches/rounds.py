@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from benches.load import CheckError
 from benches.meter import LOAD_SHARE_LIMIT, Outcome
-from benches.metrics.rows import Row
+from benches.metrics.row import Row
 from benches.metrics.scenarios import Lane, Scenario
 from benches.servers import Fleet, ServerError
 

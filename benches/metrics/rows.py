@@ -5,9 +5,9 @@ ListTasks in a fortieth of the SDK's time is a floor of 40.
 """
 
 import os
-from dataclasses import dataclass
 from typing import Final
 
+from benches.metrics.row import Row
 from benches.metrics.scenarios import (
     BARE,
     BARE_GRPC,
@@ -43,33 +43,7 @@ from benches.metrics.scenarios import (
     SDK_SQLITE,
 )
 
-__all__ = ("ROWS", "Row")
-
-
-@dataclass(frozen=True)
-class Row:
-    """One line of the result.
-
-    With `theirs`, the verdict is on the ratio; without, `at_most` bounds the value itself.
-    `limit` names a lane that shows how far one could get, `of_limit` the share of it we want, and
-    `is_share_floor` whether less than that is a failure.
-    """
-
-    key: str
-    title: str
-    scenario: str
-    value: str
-    unit: str
-    ours: str
-    theirs: str | None = None
-    is_lower_better: bool = False
-    floor: float | None = None
-    goal: float | None = None
-    limit: str | None = None
-    of_limit: float | None = None
-    is_share_floor: bool = False
-    at_most: float | None = None
-    is_quick: bool = False
+__all__ = ("ROWS",)
 
 
 def _caller_row(

@@ -5,6 +5,7 @@ Writes of one kind go together. Those of one task stay in their order; between t
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ("LogStep", "PostStep", "ReleaseStep", "Step", "TakeOverStep", "plan_steps")
 
 
-class Step:
+class Step(ABC):
     """Writes of one kind.
 
     Attributes:
@@ -43,12 +44,12 @@ class Step:
         kind = type(self)
         return kind(self.writes[:middle]), kind(self.writes[middle:])
 
+    @abstractmethod
     def pieces(self, *, holder: str, shard: int) -> Sequence[Piece]:
         """Return what to put the statement together from.
 
         Raises RefusedError when a write does not continue the one before it.
         """
-        raise NotImplementedError
 
     def outcomes(self, result: Sequence[int | None]) -> Sequence[StoreError | None]:
         """Return how the writes have fared, given what the statement answered."""

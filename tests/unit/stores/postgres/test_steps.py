@@ -7,7 +7,7 @@ from dragoman.errors import ConflictError
 from dragoman.model.tasks import TaskState
 from dragoman.stores.base import Placed
 from dragoman.stores.folding import RefusedError
-from dragoman.stores.postgres.steps import LogStep, PostStep, Step, TakeOverStep, plan_steps
+from dragoman.stores.postgres.steps import LogStep, PostStep, TakeOverStep, plan_steps
 from dragoman.stores.postgres.writes import (
     Post,
     Release,
@@ -101,11 +101,6 @@ def test_a_lease_that_was_not_the_given_one_is_refused() -> None:
     (step,) = plan_steps([TakeOver("t1", 1, None), TakeOver("t2", 1, None)])
     assert isinstance(step, TakeOverStep)
     assert [type(o) for o in step.outcomes([2, None])] == [type(None), ConflictError]
-
-
-def test_a_step_in_general_says_nothing() -> None:
-    with pytest.raises(NotImplementedError):
-        Step().pieces(holder="", shard=0)
 
 
 def test_what_may_be_large_is_measured() -> None:
