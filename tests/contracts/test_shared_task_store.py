@@ -93,9 +93,10 @@ async def test_a_task_that_has_ended_is_nowhere(join: Join) -> None:
     assert not (await load(b)).is_elsewhere
 
 
-async def test_who_takes_a_task_over_holds_it(join: Join) -> None:
+async def test_who_takes_a_task_over_from_the_dead_holds_it(join: Join) -> None:
     a, b = await join("a"), await join("b")
     await write(a, creation())
+    await a.leave()
     assert await b.take_over("t1", 1) == 2
     assert (await load(a)).is_elsewhere
     assert not (await load(b)).is_elsewhere
@@ -106,6 +107,7 @@ async def test_who_takes_a_task_over_holds_it(join: Join) -> None:
 async def test_two_replicas_cannot_both_take_a_task_over(join: Join) -> None:
     a, b, c = await join("a"), await join("b"), await join("c")
     await write(a, creation())
+    await a.leave()
     results = await asyncio.gather(
         b.take_over("t1", 1), c.take_over("t1", 1), return_exceptions=True
     )
@@ -124,6 +126,7 @@ async def test_a_released_task_is_held_by_nobody(join: Join) -> None:
 async def test_who_was_fenced_off_cannot_release(join: Join) -> None:
     a, b = await join("a"), await join("b")
     await write(a, creation())
+    await a.leave()
     await b.take_over("t1", 1)
     await a.release("t1", 1)
     assert (await load(a)).holder == "b"
@@ -132,12 +135,55 @@ async def test_who_was_fenced_off_cannot_release(join: Join) -> None:
 async def test_tasks_under_another_lease_are_lost(join: Join) -> None:
     a, b = await join("a"), await join("b")
     await write(a, creation("t1"), creation("t2"))
+    await a.leave()
     await b.take_over("t2", 1)
     assert await a.lost({"t1": 1, "t2": 1, "t9": 1}) in (("t2", "t9"), ("t9", "t2"))
     assert await a.lost({}) == ()
 
 
 # --- leases -------------------------------------------------------------------------------------
+
+
+async def test_nothing_is_taken_from_a_replica_that_lives(join: Join) -> None:
+    a, b = await join("a"), await join("b")
+    await write(a, creation("t1"), creation("t2"))
+    await a.release("t2", 1)
+    results = await asyncio.gather(
+        b.take_over("t1", 1), b.take_over("t2", 1), return_exceptions=True
+    )
+    assert [type(results[0]), results[1]] == [ConflictError, 2]
+    assert [(await load(b, name)).holder for name in ("t1", "t2")] == ["a", "b"]
+    await write(a, chunk(1))
+
+
+async def test_a_replica_that_came_back_in_time_keeps_what_others_have_seen_as_a_deads(
+    join: Join,
+) -> None:
+    a, b = await join("a", SHORT), await join("b")
+    await write(a, creation())
+    await until_dead(b)
+    assert await at_work(b) == ["t1"]
+    a = await join("a")  # The same replica, under a lease that does not run out while this runs.
+    with pytest.raises(ConflictError):
+        await b.take_over("t1", 1)
+    assert await a.take_over("t1", 1) == 2
+
+
+async def test_who_was_late_knows_all_that_was_taken(join: Join) -> None:
+    """Whichever comes first: the lease runs out, it is renewed, or the task is taken over."""
+    a, b = await join("a", 0.05), await join("b")
+    for number in range(40):
+        task_id = f"t{number}"
+        await write(a, creation(task_id))
+        await a.beat()
+        await asyncio.sleep(0.04 + number * 0.0005)
+        in_time, taken = await asyncio.gather(
+            a.beat(), b.take_over(task_id, 1), return_exceptions=True
+        )
+        assert isinstance(in_time, bool)
+        lost = await a.lost({task_id: 1})
+        assert (lost == (task_id,)) == (taken == 2), (lost, taken)
+        assert not (in_time and lost), "told to be in time, and yet something was taken"
 
 
 async def test_what_a_dead_replica_held_is_for_others(join: Join) -> None:
@@ -270,6 +316,7 @@ async def test_an_end_under_an_old_lease_is_a_conflict_whatever_was_posted(join:
     a, b = await join("a"), await join("b")
     await write(a, creation())
     await b.post("t1", b"x", None)
+    await a.leave()
     await b.take_over("t1", 1)
     end = replace(move(1, COMPLETED, document=snapshot("t1")), inbox_seen=0)
     assert [type(o) for o in await write_together(a, end)] == [ConflictError]

@@ -90,9 +90,9 @@ class Sweep:
     async def _let_go_of_lost(self) -> None:
         """Let go of tasks that others have.
 
-        Not only when the lease had run out: who saw that it had may take a task over a moment after
-        it was renewed. A task at work would find out by its next write. One that waits would not,
-        and whoever followed it here would hear nothing any more.
+        Not only when the lease is known to have run out: the answer that said so may have been
+        lost, and the next one says that all is well. A task at work would find out by its next
+        write. One that waits would not, and whoever followed it here would hear nothing any more.
         """
         held = {live.task_id: live for live in self._runner.tasks() if live.is_stored}
         epochs = {task_id: live.epoch for task_id, live in held.items()}

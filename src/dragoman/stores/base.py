@@ -363,7 +363,8 @@ class TaskStore(Protocol):
         Args:
             attempts: what to set the count of attempts to; None keeps it.
 
-        Raises ConflictError when the lease is not ``epoch`` any more, or there is no such task.
+        Raises ConflictError when the lease is not ``epoch`` any more, when there is no such task,
+        and, in a shared store, when another replica holds it that lives at that moment.
         """
         ...
 
@@ -387,10 +388,12 @@ class SharedTaskStore(TaskStore, Protocol):
 
     Promised beyond what ``TaskStore`` says: what this store creates or takes over is held by the
     replica that it has joined as. Leases are a matter of the store's own clock alone; those of the
-    replicas do not count. Numbers in an inbox are given one after the other without gaps, in the
-    order of the commits. A write that ends a task while a number beyond its ``inbox_seen`` has been
-    given fails alone with UnreadError. A write whose send was recorded before (see ``SendRecord``)
-    fails alone with SentBeforeError, and what ``find_send`` gives is the first one's record.
+    replicas do not count. Nothing is taken from a replica whose lease runs; one that renews it too
+    late is told so, and finds by ``lost`` all that was taken. Numbers in an inbox are given one
+    after the other without gaps, in the order of the commits. A write that ends a task while a
+    number beyond its ``inbox_seen`` has been given fails alone with UnreadError. A write whose send
+    was recorded before (see ``SendRecord``) fails alone with SentBeforeError, and what
+    ``find_send`` gives is the first one's record.
 
     Not promised: that a task which is held by a replica is still in its memory; that a replica
     which counts as dead has stopped.

@@ -222,7 +222,7 @@ class MemoryTaskStore:
 
         def change() -> StoreError | None:
             task = self._tasks.get(task_id)
-            if task is None or task.epoch != epoch:
+            if task is None or task.epoch != epoch or self._is_elsewhere(task):
                 return ConflictError(task_id)
             task.epoch += 1
             self._hold(task)

@@ -136,6 +136,7 @@ async def test_a_task_that_was_taken_over_behind_its_holders_back_is_let_go_of()
         live = a.runner.held("t-1")
         assert live is not None
         follower = Follower(live.channel, first=None, cursor=live.standing.seq)
+        await a.store.leave()
         taken = await b.runner.adopt(await b.stored())
         await a.sweep.sweep()
         assert a.runner.held("t-1") is None
@@ -207,6 +208,7 @@ async def test_what_others_have_taken_is_let_go() -> None:
     async with two(Gate().run) as (a, b, _):
         await a.begin("t-1")
         await a.begin("t-2")
+        await a.store.leave()
         await b.store.take_over("t-1", 1)
         await a.sweep.check_held()
         assert [live.task_id for live in a.runner.tasks()] == ["t-2"]
@@ -277,6 +279,7 @@ async def test_a_task_that_is_lost_twice_keeps_its_followers() -> None:
         live = a.runner.held("t-1")
         assert live is not None
         follower = Follower(live.channel, first=None, cursor=live.standing.seq)
+        await a.store.leave()
         taken = await b.runner.adopt(await b.stored())
         # A write is on its way, to be refused, when the task is let go of.
         live.execute(chunk("x"))

@@ -196,15 +196,25 @@ CROSS JOIN LATERAL (VALUES
     (3, numbered.seq)
 ) AS answer (at, value);
 
+-- name: with_holders
+-- The other replicas that hold these tasks, alive or not. A lease that is just being renewed is waited for, and none
+-- can be renewed from now on until the tasks are taken over: who renews it then is told that it was late.
+SELECT id, lease_until FROM replicas
+WHERE id IN (SELECT tasks.holder FROM tasks WHERE tasks.id = ANY ($1::text[])) AND id <> $2::text
+FOR SHARE;
+
 -- name: with_leases
--- Replace leases that are still the given ones; each task at most once. The new holder has it.
+-- Replace leases that are still the given ones and that no living replica has; each task at most once. The new
+-- holder has it.
 UPDATE tasks SET epoch = tasks.epoch + 1, attempts = coalesce(given.attempts, tasks.attempts), holder = $4::text
 FROM unnest($1::text[], $2::bigint[], $3::integer[]) AS given (id, epoch, attempts)
-WHERE tasks.id = given.id AND tasks.epoch = given.epoch
+WHERE tasks.id = given.id AND tasks.epoch = given.epoch AND tasks.holder NOT IN (
+    SELECT holders.id FROM holders WHERE holders.lease_until > clock_timestamp()
+)
 RETURNING tasks.id, tasks.epoch;
 
 -- name: result_of_leases
--- For each its new lease; NULL for one that was not the given one.
+-- For each its new lease; NULL for one that was not the given one, or that a living replica has.
 SELECT array_agg(leases.epoch ORDER BY given.place)
 FROM unnest($1::text[]) WITH ORDINALITY AS given (id, place) LEFT JOIN leases USING (id);
 
@@ -249,13 +259,14 @@ DELETE FROM writers WHERE seen_at < now() - interval '7 days' AND id <> $1;
 -- --- replicas -----------------------------------------------------------------------------------
 
 -- name: beat
--- Renew a lease; tell whether it had not run out.
-WITH before AS (SELECT lease_until > clock_timestamp() AS is_alive FROM replicas WHERE id = $1),
+-- Renew a lease; tell whether it had not run out. Who takes tasks over because it had comes before this, or after it
+-- and then knows better: the clock is looked at when the row is ours.
+WITH before AS (SELECT lease_until FROM replicas WHERE id = $1 FOR UPDATE),
 renewed AS (
     INSERT INTO replicas (id, lease_until) VALUES ($1, clock_timestamp() + $2::float * interval '1 second')
     ON CONFLICT (id) DO UPDATE SET lease_until = excluded.lease_until
 )
-SELECT coalesce((SELECT is_alive FROM before), false);
+SELECT coalesce((SELECT lease_until > clock_timestamp() FROM before), false);
 
 -- name: leave
 DELETE FROM replicas WHERE id = $1;

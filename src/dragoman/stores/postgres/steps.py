@@ -118,10 +118,11 @@ class TakeOverStep(Step):
         """Return what to put the statement together from."""
         del shard
         rows = [(write.task_id, write.epoch, write.attempts) for write in self._leases()]
-        return [("leases", (*columns(rows), holder))]
+        task_ids, *others = columns(rows)
+        return [("holders", (task_ids, holder)), ("leases", (task_ids, *others, holder))]
 
     def outcomes(self, result: Sequence[int | None]) -> Sequence[StoreError | None]:
-        """Refuse those whose lease was not the given one."""
+        """Refuse those whose lease was not the given one, or is another living replica's."""
         return [
             ConflictError(write.task_id) if epoch is None else None
             for write, epoch in zip(self._leases(), result, strict=True)

@@ -163,7 +163,7 @@ class PostgresTaskStore:
         return post.placed
 
     async def take_over(self, task_id: str, epoch: int, *, attempts: int | None = None) -> int:
-        """Replace the lease by a newer one; raises ConflictError when it is not ``epoch``."""
+        """Replace the lease by a newer one, unless it is another living replica's."""
         await self._written(TakeOver(task_id, epoch, attempts))
         return epoch + 1
 

@@ -33,14 +33,19 @@ def handed_over(store: TaskStore, *writes: TaskWrite) -> list[asyncio.Future[Sto
 
 
 @asynccontextmanager
-async def locked(url: str) -> AsyncGenerator[None]:
-    """Hold the row of a task, so that a statement that writes to it is on its way for long."""
+async def locked(
+    url: str, by: str = "SELECT FROM tasks WHERE id = 't1' FOR UPDATE"
+) -> AsyncGenerator[None]:
+    """Hold the row of a task, or what a statement holds until it is committed.
+
+    Another statement that needs it is on its way for long.
+    """
     connection = await Database(url).connect()
-    await connection.execute("BEGIN; SELECT FROM tasks WHERE id = 't1' FOR UPDATE")
+    await connection.execute(f"BEGIN; {by}")
     try:
         yield
     finally:
-        await connection.execute("ROLLBACK")
+        await connection.execute("COMMIT")
         await connection.close()
 
 

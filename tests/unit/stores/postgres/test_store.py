@@ -140,6 +140,38 @@ async def test_a_statement_that_somebody_cancels_is_run_again(url: str) -> None:
         assert (await load(store)).seq == 2
 
 
+# --- leases that run out and are renewed at one moment -------------------------------------------
+
+
+async def test_a_lease_that_is_just_being_renewed_is_waited_for(url: str) -> None:
+    async with opened(url) as a, opened(url) as b:
+        await a.join("a", lease_seconds=0)
+        await b.join("b", lease_seconds=60)
+        await write(a, creation())
+        renewal = "UPDATE replicas SET lease_until = now() + interval '1 hour' WHERE id = 'a'"
+        async with locked(url, by=renewal):
+            taking = asyncio.ensure_future(b.take_over("t1", 1))
+            await until(lambda: waiting_for_locks(url) == 1)
+        with pytest.raises(ConflictError):
+            await taking
+        await write(a, chunk(1))
+
+
+async def test_who_renews_a_lease_while_its_tasks_are_taken_is_told_afterwards(url: str) -> None:
+    async with opened(url) as a, opened(url) as b:
+        await a.join("a", lease_seconds=0)
+        await b.join("b", lease_seconds=60)
+        await write(a, creation())
+        async with locked(url):
+            taking = asyncio.ensure_future(b.take_over("t1", 1))
+            await until(lambda: waiting_for_locks(url) == 1)
+            beating = asyncio.ensure_future(a.beat())
+            await until(lambda: waiting_for_locks(url) == 2)
+        assert await taking == 2
+        assert not await beating
+        assert await a.lost({"t1": 1}) == ("t1",)
+
+
 # --- a server that is gone ----------------------------------------------------------------------
 
 
