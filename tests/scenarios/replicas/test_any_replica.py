@@ -97,8 +97,9 @@ async def test_an_answer_at_another_replica_is_followed_to_the_end(replicas: Rep
     a, b = await replicas.start(relay), await replicas.start()
     task = await a.send(send())
     stream = await b.stream(send("blue", message_id="m-2", task_id=task.id))
-    seen = await replicas.wait_for(frames(stream))
-    assert [kind for _, kind in seen][-2:] == ["WORKING", "COMPLETED"]
+    kinds = [kind for _, kind in await replicas.wait_for(frames(stream))]
+    # Its holder may be done with it before the stream begins; then that is the task it begins with.
+    assert kinds[-2:] == ["WORKING", "COMPLETED"] or kinds == ["task COMPLETED"]
 
 
 async def test_an_answer_may_be_left_at_another_replica_without_waiting(replicas: Replicas) -> None:
