@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.bus.base import InboxFilled, TaskMoved, WorkReleased
+from dragoman.bus.base import InboxFilled, Spent, TaskMoved, WorkReleased
 from tests.contracts.hearing import NETWORKS, Ear, Network, hear_of, tell_until
 from tests.durability.waiting import until
 
@@ -107,6 +107,21 @@ async def test_released_work_is_told_to_all_others(three: tuple[Ear, Ear, Ear]) 
     a, b, c = three
     await tell_until(a, WorkReleased(), lambda: bool(b.hints and c.hints))
     assert {*b.hints, *c.hints} == {WorkReleased()}
+    assert a.hints == []
+
+
+async def test_what_was_used_up_is_told_to_all_others(three: tuple[Ear, Ear, Ear]) -> None:
+    a, b, c = three
+    await tell_until(a, WorkReleased(), lambda: bool(b.hints and c.hints))
+    for units in (1, 2, 40):
+        a.bus.publish(Spent("rate_limit/ü 1", units))
+
+    def units_heard(ear: Ear) -> int:
+        # Added up on the way, or not.
+        return sum(hint.units for hint in ear.hints if isinstance(hint, Spent))
+
+    await until(lambda: units_heard(b) == units_heard(c) == 43)
+    assert {hint.allowance for hint in b.hints if isinstance(hint, Spent)} == {"rate_limit/ü 1"}
     assert a.hints == []
 
 

@@ -2,7 +2,8 @@
 
 The log is the truth; a hint only says that looking at it now is worth while. Whoever hears one
 reads the store and acts on what stands there, so that a hint that is wrong, old or doubled does no
-harm, and one that is lost costs the time until the next sweep.
+harm, and one that is lost costs the time until the next sweep. One kind is believed as it is,
+because it stands nowhere else: what was used up of an allowance.
 
 A bus knows nothing of tasks but their ids, and keeps nothing.
 """
@@ -22,6 +23,7 @@ __all__ = (
     "OnHint",
     "OnReconnect",
     "ReplicaHint",
+    "Spent",
     "TaskMoved",
     "Unfollow",
     "WorkReleased",
@@ -49,7 +51,17 @@ class WorkReleased(Struct, frozen=True, gc=False):
     """A replica let go of tasks that are not at their end; for all others."""
 
 
-ReplicaHint = InboxFilled | WorkReleased
+class Spent(Struct, frozen=True, gc=False):
+    """So many units of an allowance were used up at a replica; for all others.
+
+    ``allowance`` is a name that all replicas have for it, and that does not say whose it is.
+    """
+
+    allowance: str
+    units: int
+
+
+ReplicaHint = InboxFilled | WorkReleased | Spent
 """What a replica hears without having asked for it."""
 
 Hint = TaskMoved | ReplicaHint
@@ -75,9 +87,10 @@ class Bus(Protocol):
     other; a replica does not hear what it published itself.
 
     Not promised: that a hint arrives, that it arrives once, or in order. Hints about one task are
-    joined to the latest; those published while there is no connection are dropped. Nothing is heard
-    of what was published before ``follow`` had reached the other side, which is some time after it
-    returned: read the log once more after following, or rely on the sweep.
+    joined to the latest, and units of one allowance are added up; what is published while there is
+    no connection is dropped. Nothing is heard of what was published before ``follow`` had reached
+    the other side, which is some time after it returned: read the log once more after following,
+    or rely on the sweep.
 
     All methods are called on one event loop.
     """

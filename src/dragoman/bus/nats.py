@@ -22,7 +22,7 @@ from urllib.parse import quote, unquote, urlsplit
 import nats.errors
 from nats.aio.subscription import Subscription
 
-from dragoman.bus.base import Hint, InboxFilled, TaskMoved, WorkReleased
+from dragoman.bus.base import Hint, InboxFilled, Spent, TaskMoved, WorkReleased
 from dragoman.bus.nats_address import NatsAddress, parse_nats_address
 from dragoman.bus.nats_client import HintClient
 from dragoman.bus.outgoing import Hints
@@ -79,7 +79,8 @@ class _NatsLine:
 
     - ``dragoman.<prefix>.task.<id>``: TaskMoved, the content is the number;
     - ``dragoman.<prefix>.replica.<id>``: InboxFilled for one replica, the content is the task;
-    - ``dragoman.<prefix>.replicas``: the same for all, or WorkReleased when it is empty.
+    - ``dragoman.<prefix>.replicas``: the same for all, or WorkReleased when it is empty;
+    - ``dragoman.<prefix>.spent``: Spent, the content is the number and the allowance.
     """
 
     def __init__(self, address: NatsAddress, replica_id: str, hear: Callable[[Hint], None]) -> None:
@@ -91,6 +92,7 @@ class _NatsLine:
         self._replica = f"{root}.replica."
         self._own = self._replica + _token(replica_id)
         self._all = f"{root}.replicas"
+        self._spent = f"{root}.spent"
         self._followed: dict[str, Subscription] = {}
 
     async def connect(self, server: str, lost: Callable[[], None]) -> None:
@@ -124,9 +126,9 @@ class _NatsLine:
                         signature_cb=nkey.sign if nkey else None,
                         user_jwt_cb=(lambda: bytearray(jwt.encode())) if jwt else None,
                     )
-                    await self._subscribe(self._own)
-                    await self._subscribe(self._all)
-                    # Only now is it known that the server has taken both.
+                    for subject in (self._own, self._all, self._spent):
+                        await self._subscribe(subject)
+                    # Only now is it known that the server has taken them all.
                     await self.probe()
         except BaseException:
             await self.close()
@@ -167,6 +169,8 @@ class _NatsLine:
                 await publish(to, hint.task_id.encode())
             if hints.is_released:
                 await publish(self._all)
+            for allowance, units in hints.spent.items():
+                await publish(self._spent, b"%d %b" % (units, allowance.encode()))
 
     async def probe(self) -> None:
         """Have the server answer a ping."""
@@ -187,6 +191,10 @@ class _NatsLine:
         if subject.startswith(self._task):
             if content.isdigit():
                 self._hear(TaskMoved(unquote(subject[len(self._task) :]), int(content)))
+        elif subject == self._spent:
+            units, _, allowance = content.partition(b" ")
+            if units.isdigit():
+                self._hear(Spent(allowance.decode(errors="replace"), int(units)))
         elif not content:
             self._hear(WorkReleased())
         else:

@@ -8,7 +8,7 @@ from typing import Final, TypeVar
 import msgspec
 from msgspec import Struct
 
-from dragoman.bus.base import Hint, InboxFilled, TaskMoved, WorkReleased
+from dragoman.bus.base import Hint, InboxFilled, Spent, TaskMoved, WorkReleased
 from dragoman.bus.outgoing import Hints
 
 __all__ = ("PAYLOAD_BYTES", "decode_payload", "encode_payloads")
@@ -27,6 +27,7 @@ class _Payload(Struct, array_like=True, frozen=True):
     # Of InboxFilled: the task and the holder.
     filled: list[tuple[str, str]] = []
     is_released: bool = False
+    spent: list[tuple[str, int]] = []
 
 
 _ENCODER: Final = msgspec.json.Encoder()
@@ -45,7 +46,9 @@ def encode_payloads(sender: str, hints: Hints) -> list[str]:
         for part in _cut(((hint.task_id, hint.holder) for hint in hints.filled), room)
     ]
     released = [_Payload(sender, is_released=True)] if hints.is_released else []
-    return [_ENCODER.encode(payload).decode() for payload in (*moved, *filled, *released)]
+    spent = [_Payload(sender, spent=part) for part in _cut(hints.spent.items(), room)]
+    payloads = (*moved, *filled, *released, *spent)
+    return [_ENCODER.encode(payload).decode() for payload in payloads]
 
 
 def decode_payload(text: str, hearer: str) -> Iterator[Hint]:
@@ -66,6 +69,8 @@ def decode_payload(text: str, hearer: str) -> Iterator[Hint]:
             yield InboxFilled(task_id, holder)
     if payload.is_released:
         yield WorkReleased()
+    for allowance, units in payload.spent:
+        yield Spent(allowance, units)
 
 
 def _cut(items: Iterable[T], room: int) -> Iterator[list[T]]:

@@ -183,6 +183,7 @@ class App:
             else None,
             on_stop=partial(_let_go, authentication, agent.presence),
             push_keys=push_keys,
+            rates=turnstile.rates,
         )
         if authentication and settings.allow_anonymous:
             _logger.warning("allow_anonymous has no effect: this agent has authenticators")

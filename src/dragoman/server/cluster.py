@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 
-from dragoman.bus.base import Bus, ReplicaHint, WorkReleased
+from dragoman.bus.base import Bus, ReplicaHint, Spent, WorkReleased
 from dragoman.clock import Clock
 from dragoman.errors import StoreError
 from dragoman.server.config import Settings
 from dragoman.server.elsewhere import Elsewhere
 from dragoman.server.hub import Hub
 from dragoman.server.nursery import Nursery
+from dragoman.server.rate_limit import RateLimits
 from dragoman.server.replica import Replica
 from dragoman.server.resumption import Resumption
 from dragoman.server.runner import Runner
@@ -21,7 +22,11 @@ __all__ = ("Cluster",)
 
 
 class Cluster:
-    """The replica, its bus, and its sweep; from ``join`` to ``leave``."""
+    """The replica, its bus, and its sweep; from ``join`` to ``leave``.
+
+    Args:
+        rates: limits that hold for all replicas together.
+    """
 
     def __init__(
         self,
@@ -32,12 +37,14 @@ class Cluster:
         hub: Hub,
         nursery: Nursery,
         settings: Settings,
+        rates: RateLimits | None = None,
     ) -> None:
         self._store = store
         self._bus = bus
         self._clock = clock
         self._nursery = nursery
         self._settings = settings
+        self._rates = rates
         self._alarm = asyncio.Event()
         self._sweep: Sweep | None = None
         self.replica = Replica(store, clock, lease_seconds=settings.lease_seconds)
@@ -54,6 +61,8 @@ class Cluster:
         """Begin the lease, and hear hints. Nothing is written before this."""
         await self.replica.join()
         self._nursery.spawn(self.replica.keep(self._check_held), name="lease")
+        if self._rates is not None:
+            self._rates.share(self._bus.publish)
         await self._bus.open(self.replica.id, on_hint=self._hear, on_reconnect=self._alarm.set)
 
     def begin(self, runner: Runner, resumption: Resumption) -> None:
@@ -87,5 +96,8 @@ class Cluster:
             await self._sweep.check_held()
 
     def _hear(self, hint: ReplicaHint) -> None:
-        if self._sweep is not None:
+        if isinstance(hint, Spent):
+            if self._rates is not None:
+                self._rates.hear(hint)
+        elif self._sweep is not None:
             self._sweep.hear(hint)

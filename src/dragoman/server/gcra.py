@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from dragoman.errors import UsageError
 
-__all__ = ("Rate", "Verdict", "parse_rate", "weigh")
+__all__ = ("Rate", "Verdict", "charge", "parse_rate", "weigh")
 
 _WORDING: Final = re.compile(r"([1-9][0-9]{0,8})\s*/\s*([a-z]+)")
 
@@ -89,3 +89,13 @@ def weigh(rate: Rate, full: int, cost: int, now_ms: int) -> Verdict:
         reset_ms = -(-begin // rate.units)
         return Verdict(full, rate.units, max(0, left), reset_ms, -(-missing // rate.units))
     return Verdict(end, rate.units, -missing // ticks_of_unit, -(-end // rate.units), 0)
+
+
+def charge(rate: Rate, full: int, units: int, now_ms: int) -> int:
+    """Return what to keep of a caller to whom somebody else has granted so many units.
+
+    Nobody can owe more than a whole allowance, whatever was granted: it is back within a period.
+    """
+    now = now_ms * rate.units
+    burst = rate.period_ms * rate.units
+    return min(max(full, now) + units * rate.period_ms, now + burst)

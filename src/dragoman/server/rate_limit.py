@@ -4,17 +4,20 @@ The door counts requests, whatever they are and whoever sends them, before anyth
 counts those that were turned away for bad credentials, so that nobody can try out many. The gate
 knows the operation, and counts what it weighs.
 
-All of it is kept in this process. Several replicas let through as many times the rate.
+All of it is kept in this process. Replicas tell each other what is used up, see ``share``.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from functools import lru_cache
+from hashlib import blake2b
 from typing import Final, TypeAlias
 
 from msgspec import Struct
 
+from dragoman.bus.base import Spent
 from dragoman.clock import Clock
 from dragoman.errors import RateLimitedError, UsageError
 from dragoman.model.operations import Operation
@@ -78,10 +81,11 @@ class RateLimits:
         self._per_tenant = _table("rate_limit_per_tenant", settings.rate_limit_per_tenant)
         self._per_operation = {
             _operation("rate_limit_per_operation", name): RateTable(
-                _rate(f"rate_limit_per_operation.{name}", text)
+                _rate(f"rate_limit_per_operation.{name}", text), name
             )
             for name, text in settings.rate_limit_per_operation.items()
         }
+        self._publish: Callable[[Spent], None] | None = None
         self._weights = dict.fromkeys(Operation, 1) | dict(WEIGHTS)
         for name, weight in settings.rate_limit_weights.items():
             self._weights[_operation("rate_limit_weights", name)] = weight
@@ -95,6 +99,21 @@ class RateLimits:
         """Tell whether there is any limit at the door; for refusals, once there was one."""
         return self._per_address is not None or bool(self._refusals)
 
+    def share(self, publish: Callable[[Spent], None]) -> None:
+        """Keep allowances together with other replicas, about; what was counted is forgotten.
+
+        Others are told of callers by a digest: names and addresses need not be known to whoever
+        carries it.
+        """
+        self._publish = publish
+
+    def hear(self, spent: Spent) -> None:
+        """Count what another replica has let through."""
+        name, _, caller = spent.allowance.partition("/")
+        for table in self._tables():
+            if table.name == name:
+                table.charge(caller, spent.units, self._clock.now_ms())
+
     def meet(self, address: str) -> Verdict | None:
         """Count a request at the door and return what is left for its address.
 
@@ -102,25 +121,26 @@ class RateLimits:
             RateLimitedError: too many have come from there, or too many were turned away.
         """
         now_ms = self._clock.now_ms()
+        caller = self._name(address)
         if self._refusals is not None:
-            refusals = self._refusals.weigh(address, 1, now_ms)
+            refusals = self._refusals.weigh(caller, 1, now_ms)
             if not refusals.is_allowed:
                 raise _error("your address for bad credentials", refusals)
         if self._per_address is None:
             return None
-        verdict = self._per_address.weigh(address, 1, now_ms)
+        verdict = self._per_address.weigh(caller, 1, now_ms)
         if not verdict.is_allowed:
             raise _error("your address", verdict)
-        self._per_address.count(address, verdict)
+        self._count(self._per_address, caller, 1, verdict)
         return verdict
 
     def turned_away(self, address: str) -> None:
         """Count a request whose credentials were not good."""
         if self._refusals is not None:
-            now_ms = self._clock.now_ms()
-            verdict = self._refusals.weigh(address, 1, now_ms)
+            caller = self._name(address)
+            verdict = self._refusals.weigh(caller, 1, self._clock.now_ms())
             if verdict.is_allowed:
-                self._refusals.count(address, verdict)
+                self._count(self._refusals, caller, 1, verdict)
 
     def admit(self, operation: Operation, caller: Hashable, tenant: str) -> Verdict | None:
         """Count an operation and return the least that is left of the limits it falls under.
@@ -132,18 +152,34 @@ class RateLimits:
             RateLimitedError: the caller, or its tenant, has asked too often.
         """
         now_ms = self._clock.now_ms()
-        found: list[tuple[RateTable, Hashable, Verdict]] = []
-        for whose, table, key, cost in self._limits_of(operation, caller, tenant):
+        found: list[tuple[RateTable, Hashable, int, Verdict]] = []
+        for whose, table, key, cost in self._limits_of(
+            operation, self._name(caller), self._name(tenant)
+        ):
             verdict = table.weigh(key, cost, now_ms)
             if not verdict.is_allowed:
                 raise _error(whose, verdict)
-            found.append((table, key, verdict))
-        for table, key, verdict in found:
-            table.count(key, verdict)
-        return min((verdict for _, _, verdict in found), key=_remaining, default=None)
+            found.append((table, key, cost, verdict))
+        for each in found:
+            self._count(*each)
+        return min((verdict for *_, verdict in found), key=_remaining, default=None)
+
+    def _name(self, caller: Hashable) -> Hashable:
+        """Return what a caller is counted by."""
+        return caller if self._publish is None else _digest(caller)
+
+    def _count(self, table: RateTable, caller: Hashable, cost: int, verdict: Verdict) -> None:
+        table.count(caller, verdict)
+        if self._publish is not None and (units := table.to_tell(caller, cost)):
+            self._publish(Spent(f"{table.name}/{caller}", units))
+
+    def _tables(self) -> Iterable[RateTable]:
+        tables = (self._per_address, self._refusals, self._per_caller, self._per_tenant)
+        yield from (table for table in tables if table is not None)
+        yield from self._per_operation.values()
 
     def _limits_of(
-        self, operation: Operation, caller: Hashable, tenant: str
+        self, operation: Operation, caller: Hashable, tenant: Hashable
     ) -> Iterator[tuple[str, RateTable, Hashable, int]]:
         weight = self._weights[operation]
         if self._per_caller is not None:
@@ -206,7 +242,13 @@ def _error(whose: str, verdict: Verdict) -> RateLimitedError:
 
 
 def _table(name: str, text: str) -> RateTable | None:
-    return RateTable(_rate(name, text)) if text else None
+    return RateTable(_rate(name, text), name) if text else None
+
+
+@lru_cache(maxsize=4096)
+def _digest(caller: Hashable) -> str:
+    """Return a name that is the same at every replica: callers are texts, or tuples of them."""
+    return blake2b(repr(caller).encode(), digest_size=12).hexdigest()
 
 
 def _rate(name: str, text: str) -> Rate:

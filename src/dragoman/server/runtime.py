@@ -26,6 +26,7 @@ from dragoman.server.local import ExtendedCard, LocalService
 from dragoman.server.nursery import Nursery
 from dragoman.server.push_setup import PushKeys
 from dragoman.server.pushing import Pushing
+from dragoman.server.rate_limit import RateLimits
 from dragoman.server.resumption import Resumption, ResumptionLimits
 from dragoman.server.retention import Ages, Retention
 from dragoman.server.runner import Limits, Runner
@@ -70,6 +71,7 @@ class Runtime:
         extended_card: ExtendedCard | None = None,
         on_stop: Callable[[], Awaitable[None]] | None = None,
         push_keys: PushKeys | None = None,
+        rates: RateLimits | None = None,
     ) -> None:
         self.clock: Final = clock or SystemClock()
         self.hub: Final = Hub()
@@ -83,6 +85,7 @@ class Runtime:
         self._extended_card = extended_card
         self._on_stop = on_stop
         self._push_keys = push_keys or PushKeys(settings, self.clock)
+        self._rates = rates
         self._pushing: Pushing | None = None
         self.tally: Final = Tally()
         self._parts: tuple[TaskStore, Runner, LocalService] | None = None
@@ -266,6 +269,7 @@ class Runtime:
             hub=self.hub,
             nursery=self.nursery,
             settings=self._settings,
+            rates=self._rates,
         )
         await cluster.join()
         return cluster

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 
-from dragoman.bus.base import InboxFilled, ReplicaHint
+from dragoman.bus.base import InboxFilled, WorkReleased
 from dragoman.clock import Clock
 from dragoman.errors import A2AError, StoreError
 from dragoman.server.elsewhere import Elsewhere
@@ -47,7 +47,7 @@ class Sweep:
         self._alarm = alarm
         self._seconds = seconds
 
-    def hear(self, hint: ReplicaHint) -> None:
+    def hear(self, hint: InboxFilled | WorkReleased) -> None:
         """Act on a hint that is meant for this replica."""
         if isinstance(hint, InboxFilled):
             live = self._runner.held(hint.task_id)

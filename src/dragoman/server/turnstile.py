@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Awaitable, Callable, Hashable, Iterable
+from typing import Final
 
 from dragoman.clock import Clock
 from dragoman.errors import RateLimitedError
@@ -27,6 +28,9 @@ class Turnstile:
     """Counts what visitors do, and stops those who do too much.
 
     What is left of a limit is put into the ``allowance`` of the visitor, for every answer to tell.
+
+    Attributes:
+        rates: how often whom.
     """
 
     def __init__(
@@ -43,7 +47,7 @@ class Turnstile:
             UsageError: one of them is none.
         """
         self._clock = clock
-        self._rates = RateLimits(rates, clock)
+        self.rates: Final = RateLimits(rates, clock)
         self._streams = Holdings(max_streams, "streams")
         self._trusted_proxies = frozenset(trusted_proxies)
 
@@ -53,14 +57,14 @@ class Turnstile:
         Raises:
             RateLimitedError: too many have come from there.
         """
-        if self._rates.is_at_door:
-            verdict = self._rates.meet(self._address(visitor))
+        if self.rates.is_at_door:
+            verdict = self.rates.meet(self._address(visitor))
             if verdict is not None:
                 visitor.allowance = allowance_headers(verdict)
 
     def turned_away(self, visitor: Visitor) -> None:
         """Count a request whose credentials were not good."""
-        self._rates.turned_away(self._address(visitor))
+        self.rates.turned_away(self._address(visitor))
 
     def admit(self, operation: Operation, visitor: Visitor, tenant: str) -> None:
         """Count an operation of a caller who is known by now.
@@ -68,9 +72,9 @@ class Turnstile:
         Raises:
             RateLimitedError: the caller, or its tenant, has asked too often.
         """
-        if self._rates.is_at_gate:
+        if self.rates.is_at_gate:
             try:
-                verdict = self._rates.admit(operation, self._caller(visitor), tenant)
+                verdict = self.rates.admit(operation, self._caller(visitor), tenant)
             except RateLimitedError:
                 visitor.allowance = ()  # The error tells its own.
                 raise

@@ -1,4 +1,4 @@
-from dragoman.bus.base import InboxFilled, TaskMoved, WorkReleased
+from dragoman.bus.base import InboxFilled, Spent, TaskMoved, WorkReleased
 from dragoman.bus.outgoing import Hints, Outgoing
 
 
@@ -25,7 +25,16 @@ def test_what_is_said_twice_is_sent_once() -> None:
         outgoing.add(InboxFilled("t1", "b"))
         outgoing.add(WorkReleased())
     filled = (InboxFilled("t1", "a"), InboxFilled("t1", "b"))
-    assert outgoing.take() == Hints(moved={}, filled=filled, is_released=True)
+    assert outgoing.take() == Hints(filled=filled, is_released=True)
+
+
+def test_units_of_one_allowance_are_added_up() -> None:
+    outgoing = Outgoing(Wakes())
+    for units in (1, 2, 4):
+        outgoing.add(Spent("a", units))
+    outgoing.add(Spent("b", 8))
+    assert outgoing.take() == Hints(spent={"a": 7, "b": 8})
+    assert outgoing.take() is None
 
 
 def test_what_was_taken_is_gone() -> None:

@@ -1,12 +1,14 @@
 import asyncio
 
-from dragoman.bus.base import ReplicaHint, WorkReleased
+from dragoman.bus.base import ReplicaHint, Spent, WorkReleased
 from dragoman.bus.local import LocalBus, LocalExchange
 from dragoman.errors import StoreUnavailableError
+from dragoman.model.operations import Operation
 from dragoman.server.cluster import Cluster
 from dragoman.server.config import Settings
 from dragoman.server.hub import Hub
 from dragoman.server.nursery import Nursery
+from dragoman.server.rate_limit import RateLimits, RateSettings
 from dragoman.server.runtime import Runtime
 from dragoman.stores.memory import MemoryTaskStore
 from dragoman.stores.memory_shared import SharedMemoryTaskStore
@@ -65,3 +67,35 @@ async def test_a_server_on_a_shared_store_is_a_replica_and_another_is_none() -> 
     assert shared.is_ready
     for runtime in (shared, alone):
         await runtime.stop()
+
+
+async def test_what_is_used_up_here_is_told_and_what_is_told_is_used_up() -> None:
+    clock, exchange, nursery = FakeClock(), LocalExchange(), Nursery()
+    heard = list[ReplicaHint]()
+    beside = LocalBus(exchange)
+    rates = RateLimits(RateSettings(rate_limit_per_operation={"GetTask": "3/h"}), clock)
+    await beside.open("beside", on_hint=heard.append, on_reconnect=lambda: None)
+    store = Store(clock=clock)
+    await store.open()
+    cluster = Cluster(
+        store,
+        LocalBus(exchange),
+        clock=clock,
+        hub=Hub(),
+        nursery=nursery,
+        settings=Settings(),
+        rates=rates,
+    )
+    await cluster.join()
+    rates.admit(Operation.GET_TASK, "a", "")
+    await asyncio.sleep(0)
+    (spent,) = heard
+    assert isinstance(spent, Spent)
+    assert spent.units == 1
+    beside.publish(spent)
+    await asyncio.sleep(0)
+    verdict = rates.admit(Operation.GET_TASK, "a", "")
+    assert verdict is not None
+    assert verdict.remaining == 0
+    await cluster.close()
+    await nursery.close()

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.errors import UsageError
-from dragoman.server.gcra import Rate, Verdict, parse_rate, weigh
+from dragoman.server.gcra import Rate, Verdict, charge, parse_rate, weigh
 
 NOW = 1_700_000_000_000
 PER_SECOND = Rate(10, 1000)
@@ -111,3 +111,24 @@ def test_in_no_period_more_than_twice_the_rate_gets_through(
     for time, one in zip(times, verdicts, strict=True):
         assert 0 <= one.remaining <= units
         assert one.is_allowed or one.reset_ms > NOW + time
+
+
+# --- what somebody else has granted -------------------------------------------------------------
+
+
+def test_what_others_have_granted_is_missing_here() -> None:
+    full = charge(PER_SECOND, 0, 4, NOW)
+    assert weigh(PER_SECOND, full, 1, NOW).remaining == 5
+
+
+def test_it_comes_back_like_what_was_granted_here() -> None:
+    here = weigh(PER_SECOND, 0, 4, NOW).full
+    assert charge(PER_SECOND, 0, 4, NOW) == here
+    assert weigh(PER_SECOND, here, 1, NOW + 400).remaining == 9
+
+
+@given(st.integers(0, 10**9), st.integers(0, 10**6))
+def test_however_much_others_have_granted_all_is_back_after_a_period(units: int, age: int) -> None:
+    full = weigh(PER_SECOND, 0, 10, NOW - age).full
+    full = charge(PER_SECOND, full, units, NOW)
+    assert weigh(PER_SECOND, full, 1, NOW + PER_SECOND.period_ms).remaining == 9

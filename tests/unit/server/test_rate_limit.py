@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from dragoman.bus.base import Spent
 from dragoman.errors import RateLimitedError, UsageError
 from dragoman.model.operations import Operation
 from dragoman.server.rate_limit import (
@@ -162,6 +163,87 @@ def test_good_requests_are_no_refusals() -> None:
     rates.turned_away("203.0.113.6")
     for _ in range(10):
         rates.meet("203.0.113.5")
+
+
+# --- together with other replicas ---------------------------------------------------------------
+
+
+def sharing(**settings: object) -> tuple[RateLimits, RateLimits, list[Spent]]:
+    """Return the limits of two replicas who hear of each other, and what was said."""
+    a, b, said = limits(None, **settings), limits(None, **settings), list[Spent]()
+
+    def tell(other: RateLimits, spent: Spent) -> None:
+        said.append(spent)
+        other.hear(spent)
+
+    a.share(lambda spent: tell(b, spent))
+    b.share(lambda spent: tell(a, spent))
+    return a, b, said
+
+
+def admitted(rates: RateLimits, caller: str = "a", tenant: str = "") -> bool:
+    try:
+        rates.admit(GET, caller, tenant)
+    except RateLimitedError:
+        return False
+    return True
+
+
+def test_replicas_keep_one_allowance_together() -> None:
+    a, b, _ = sharing(rate_limit="80/h")
+    allowed = sum(admitted(each) for _ in range(80) for each in (a, b))
+    # What is less than an eighth is not told.
+    assert 80 <= allowed <= 80 + 10
+
+
+def test_what_one_replica_has_let_through_is_missing_at_the_other() -> None:
+    a, b, _ = sharing(rate_limit="80/h")
+    for _ in range(8):
+        a.admit(SEND, "a", "")
+    assert not admitted(b)
+    assert admitted(b, caller="b")
+
+
+def test_every_limit_is_kept_together() -> None:
+    a, b, _ = sharing(
+        rate_limit="100/h",
+        rate_limit_per_tenant="50/h",
+        rate_limit_per_operation={"GetTask": "3/h"},
+    )
+    assert [admitted(each, "a", "t") for each in (a, b, a, b)] == [True, True, True, False]
+    for number in range(4):
+        a.admit(SEND, f"caller {number}", "t")
+    with pytest.raises(RateLimitedError, match="your tenant"):
+        b.admit(SEND, "another", "t")
+
+
+def test_addresses_and_refusals_are_kept_together() -> None:
+    a, b, _ = sharing(rate_limit_per_address="2/h", rate_limit_refusals="1/h")
+    a.meet("203.0.113.5")
+    b.meet("203.0.113.5")
+    with pytest.raises(RateLimitedError, match="your address is"):
+        a.meet("203.0.113.5")
+    b.turned_away("203.0.113.9")
+    with pytest.raises(RateLimitedError, match="bad credentials"):
+        a.meet("203.0.113.9")
+
+
+def test_nobody_is_named_to_the_others() -> None:
+    a, _, said = sharing(rate_limit="10/h", rate_limit_per_address="10/h")
+    a.meet("203.0.113.5")
+    a.admit(GET, "alice@example.com", "")
+    text = " ".join(spent.allowance for spent in said)
+    assert len(said) == 2
+    assert "203.0.113.5" not in text
+    assert "alice" not in text
+
+
+def test_a_limit_that_is_not_set_here_is_not_charged() -> None:
+    rates = limits(rate_limit="10/h")
+    rates.share(lambda _: None)
+    rates.hear(Spent("rate_limit_per_tenant/x", 10))
+    rates.hear(Spent("nonsense", 10))
+    assert left(rates) == 9
 
 
 # --- settings -----------------------------------------------------------------------------------

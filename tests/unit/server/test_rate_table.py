@@ -105,3 +105,59 @@ def test_cells_are_forgotten_as_well() -> None:
     for time_ms in (2000, 4000):
         is_allowed(table, "a", time_ms)
     assert len(table) == 1
+
+
+# --- shared with others ---------------------------------------------------------------------------
+
+
+def told(table: RateTable, caller: str, costs: list[int], time_ms: int = 0) -> list[int]:
+    """Count these costs; return what others are told at each."""
+    found: list[int] = []
+    for cost in costs:
+        table.count(caller, table.weigh(caller, cost, NOW + time_ms))
+        found.append(table.to_tell(caller, cost))
+    return found
+
+
+def test_others_are_told_part_by_part() -> None:
+    table = RateTable(Rate(80, 1000))
+    assert told(table, "a", [4, 5, 1, 10, 25, 3]) == [0, 0, 10, 10, 25, 0]
+
+
+def test_of_a_small_allowance_others_are_told_everything() -> None:
+    assert told(RateTable(RATE), "a", [1, 1, 1]) == [1, 1, 1]
+
+
+def test_what_costs_nothing_is_not_told() -> None:
+    assert told(RateTable(RATE), "a", [0, 0]) == [0, 0]
+
+
+def test_callers_are_not_told_as_each_other() -> None:
+    table = RateTable(Rate(80, 1000))
+    assert told(table, "a", [9]) + told(table, "b", [9]) + told(table, "a", [1]) == [0, 0, 10]
+
+
+def test_what_was_not_told_in_a_period_never_is() -> None:
+    table = RateTable(Rate(80, 1000))
+    assert told(table, "a", [9]) == [0]
+    assert told(table, "a", [9], 1000) == [0]
+
+
+def test_strangers_in_a_flood_are_not_told() -> None:
+    table = RateTable(RATE, capacity=1)
+    assert told(table, "a", [1]) + told(table, "b", [1]) == [1, 0]
+
+
+def test_what_others_tell_is_used_up_here() -> None:
+    table = RateTable(RATE)
+    table.charge("a", 2, NOW)
+    assert is_allowed(table, "a")
+    assert not is_allowed(table, "a")
+    assert is_allowed(table, "b")
+
+
+def test_what_others_tell_makes_it_grow_no_further() -> None:
+    table = RateTable(RATE, capacity=100)
+    for number in range(10_000):
+        table.charge(f"stranger {number}", 1, NOW)
+    assert len(table) <= 100 + CELLS

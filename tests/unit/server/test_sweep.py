@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
-from dragoman.bus.base import InboxFilled, WorkReleased
+from dragoman.bus.base import InboxFilled, ReplicaHint, Spent, WorkReleased
 from dragoman.bus.local import LocalBus, LocalExchange
 from dragoman.errors import StoreUnavailableError
 from dragoman.model.tasks import TaskState
@@ -89,7 +89,11 @@ class Member:
     async def open(self) -> None:
         await self.store.open()
         await self.replica.join()
-        await self.bus.open(self.replica.id, on_hint=self.sweep.hear, on_reconnect=self.alarm.set)
+        await self.bus.open(self.replica.id, on_hint=self._hear, on_reconnect=self.alarm.set)
+
+    def _hear(self, hint: ReplicaHint) -> None:
+        assert not isinstance(hint, Spent)
+        self.sweep.hear(hint)
 
     async def close(self) -> None:
         await self.runner.drain(0)
