@@ -79,7 +79,8 @@ class ServerError(Exception):
 class Spec:
     """Which server: whose, on which store, holding how many tasks, speaking gRPC alone or not.
 
-    `replicas` on one PostgreSQL are sampled as one server.
+    `replicas` on one PostgreSQL are sampled as one server; with `is_apart` each has a database of
+    its own, and nothing to do with the others.
     `options` are further ones for `dragoman serve`.
     `guard` names the agent of ours that asks its callers who they are; without it nobody is asked.
     `telemetry` names the agent of ours that has OpenTelemetry's SDK set up.
@@ -93,6 +94,7 @@ class Spec:
     options: tuple[str, ...] = ()
     guard: str = ""
     replicas: int = 1
+    is_apart: bool = False
     telemetry: str = ""
     is_collected: bool = False
 
@@ -103,6 +105,7 @@ class Spec:
         kind = self.guard or self.telemetry or ("collected" if self.is_collected else "")
         guard = f"-{kind}" if kind else ""
         replicas = f"-x{self.replicas}" if self.replicas > 1 else ""
+        replicas += "-apart" if self.is_apart else ""
         return f"{self.side}-{'grpc' if self.is_grpc else self.store}{stored}{guard}{replicas}"
 
     @property
@@ -188,6 +191,9 @@ class Fleet:
         server.collector_port = self._collector_port() if spec.is_collected else 0
         try:
             for number in range(1, spec.replicas):
+                if spec.is_apart:
+                    self._started += 1
+                    store = self._store(spec)
                 # One after the other: the SDK's would both make its tables.
                 other = await self._start_one(spec, store, OTHER_SERVER_CORE, f"-{number}")
                 server.others.append(other)

@@ -28,6 +28,7 @@ __all__ = (
     "OURS_0_3",
     "OURS_0_3_GRPC",
     "OURS_0_3_REST",
+    "OURS_APART",
     "OURS_ELSEWHERE",
     "OURS_GRPC",
     "OURS_HERE",
@@ -103,7 +104,7 @@ OURS_GRPC, OURS_0_3_GRPC = "dragoman gRPC", "dragoman 0.3 gRPC"
 SDK_GRPC, BARE_GRPC = "a2a-sdk gRPC", "bare gRPC"
 OURS_TOLD_OF = "dragoman webhooks"
 OURS_POSTGRES, SDK_POSTGRES = "dragoman postgres", "a2a-sdk postgres"
-OURS_REPLICAS = "dragoman 2 replicas"
+OURS_REPLICAS, OURS_APART = "dragoman 2 replicas", "dragoman 2 servers apart"
 OURS_HERE, OURS_ELSEWHERE = "dragoman same replica", "dragoman other replica"
 SDK_ELSEWHERE = "a2a-sdk other replica"
 OUR_CALLER, SDK_CALLER = "dragoman client", "a2a-sdk client"
@@ -122,6 +123,7 @@ _SUBJECT_STORED = Spec("subject", "sqlite", samples.STORED_TASKS)
 _SUBJECT_PUSHING = Spec("subject", "sqlite", options=samples_push.OPTIONS)
 _SUBJECT_POSTGRES = Spec("subject", "postgres")
 _SUBJECT_REPLICAS = Spec("subject", "postgres", replicas=2)
+_SUBJECT_APART = Spec("subject", "postgres", replicas=2, is_apart=True)
 _SDK_POSTGRES = Spec("sdk", "postgres")
 _SDK_REPLICAS = Spec("sdk", "postgres", replicas=2)
 _SDK = Spec("sdk", "memory")
@@ -164,16 +166,25 @@ SCENARIOS: Final = (
         ),
         is_quick=True,
     ),
-    # All on one PostgreSQL; two replicas are sent twice as much at once.
     Scenario(
         "postgres",
         (
             Lane(OURS_POSTGRES, _SUBJECT_POSTGRES, samples.send_long),
-            Lane(OURS_REPLICAS, _SUBJECT_REPLICAS, samples.send_long),
             Lane(SDK_POSTGRES, _SDK_POSTGRES, samples.send_long),
         ),
-        prepare=samples_replicas.warm,
         max_rounds=4,
+    ),
+    # One alone, two on one database, and two that have nothing in common but the core they run on.
+    # Two are sent twice as much at once.
+    Scenario(
+        "replicas",
+        (
+            Lane(OURS_POSTGRES, _SUBJECT_POSTGRES, samples.send_many),
+            Lane(OURS_REPLICAS, _SUBJECT_REPLICAS, samples.send_many),
+            Lane(OURS_APART, _SUBJECT_APART, samples.send_many),
+        ),
+        prepare=samples_replicas.warm,
+        min_rounds=12,
     ),
     Scenario(
         "elsewhere",
