@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 from dragoman.bus.base import TaskMoved, WorkReleased
 from dragoman.bus.nats import NatsBus
+from dragoman.bus.nats_client import HintClient
 from tests.contracts.hearing import Ear, hear_of, tell_until
 from tests.durability.waiting import until
 from tests.nats import NatsServer, nats_cluster, nats_server
@@ -65,6 +67,33 @@ async def test_a_restart_is_a_gap_and_nothing_else(*, is_killed: bool) -> None:
                 await until(lambda: a.gaps == b.gaps == round_)  # noqa: B023 - called in this round
                 told = TaskMoved("t1", 1 + round_)
                 await tell_until(a, told, lambda: b.latest("t1") == told.seq)  # noqa: B023 - the same
+
+
+class Losing(HintClient):
+    """Can lose its connection while something is left to be sent."""
+
+    async def lose(self) -> None:
+        self._pending.append(b"PING\r\n")
+        self._pending_data_size = 6
+        # A network would take its time.
+        writer: asyncio.StreamWriter = vars(self._transport)["_io_writer"]
+        writer.transport.abort()
+        reading: asyncio.Task[None] = vars(self)["_reading_task"]
+        await reading
+
+
+async def test_a_loss_is_told_although_something_was_left_to_be_sent() -> None:
+    with nats_server() as server:
+        client = Losing(lambda _subject, _content: None, nkey=None, is_tls=False)
+        losses: list[str] = []
+
+        async def closed() -> None:
+            losses.append("told")
+
+        await client.connect([server.url], allow_reconnect=False, closed_cb=closed)
+        async with asyncio.timeout(10):
+            await client.lose()
+        assert losses == ["told"]
 
 
 @pytest.mark.crash

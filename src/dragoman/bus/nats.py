@@ -179,7 +179,7 @@ class _NatsLine:
 
     async def close(self) -> None:
         """Close, as far as there is anything to close."""
-        with suppress(OSError, nats.errors.Error):
+        with suppress(OSError), _as_os_errors():
             async with asyncio.timeout(1):
                 await self._client.close()
 

@@ -1,4 +1,4 @@
-"""The client of NATS, changed in three places that it offers no setting for.
+"""The client of NATS, changed in four places that it offers no setting for.
 
 It builds on the insides of nats-py, which is why that is pinned to a minor version. The contract of
 the bus fails when one of these methods is not called any more.
@@ -33,12 +33,26 @@ class HintClient(Client):
         super().__init__()
         self._take = take
         self._is_tls = is_tls
+        self._is_leaving = False
         self._public_nkey = nkey.public if nkey is not None else None
 
     def _connect_command(self) -> bytes:
         if self._is_tls and not self._server_info.get("tls_required"):
             raise nats.errors.Error("the server does not offer TLS, which tls:// demands")
         return super()._connect_command()
+
+    async def close(self) -> None:
+        """Send what is pending and disconnect; raises RuntimeError or OSError if that fails."""
+        self._is_leaving = True
+        await super().close()
+
+    async def _close(self, status: int, do_cbs: bool = True) -> None:  # noqa: FBT001, FBT002 - as it is there
+        if not self._is_leaving:
+            # The connection is lost, or the server has had enough of it. To send what is pending
+            # fails then, and after that failure nats-py would tell nobody of the loss.
+            self._pending = []
+            self._pending_data_size = 0
+        await super()._close(status, do_cbs)
 
     async def _process_msg(
         self, sid: int, subject: bytes, reply: bytes, data: bytes, headers: bytes
