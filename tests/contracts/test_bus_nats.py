@@ -8,10 +8,12 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from shutil import move
 
+import nats
 import pytest
 
 from dragoman.bus.base import TaskMoved, WorkReleased
 from dragoman.bus.nats import NatsBus
+from dragoman.bus.nats_address import DEFAULT_PREFIX
 from dragoman.bus.nats_client import HintClient
 from tests.contracts.hearing import Ear, hear_of, tell_until
 from tests.durability.waiting import until
@@ -125,6 +127,24 @@ async def test_deployments_with_other_prefixes_do_not_hear_each_other() -> None:
             await hear_of(a, b, "t1")
             await tell_until(a, WorkReleased(), lambda: bool(b.hints))
             assert (other.moves, other.hints) == ([], [])
+
+
+async def test_nonsense_is_passed_over(caplog: pytest.LogCaptureFixture) -> None:
+    with nats_server() as server:
+        async with connected(server.url, server.url) as (a, b):
+            b.follow("t1")
+            await hear_of(a, b, "t1")
+            stranger = await nats.connect(server.url)
+            for content in (b"", b"-1", b"1.5", b"9" * 5000, b"\xff", b" "):
+                await stranger.publish(f"dragoman.{DEFAULT_PREFIX}.task.t1", content)
+                await stranger.publish(f"dragoman.{DEFAULT_PREFIX}.spent", content)
+                await stranger.publish(f"dragoman.{DEFAULT_PREFIX}.spent", content + b" x")
+            await stranger.drain()
+            await tell_until(a, WorkReleased(), lambda: bool(b.hints))
+            await tell_until(a, TaskMoved("t1", 2), lambda: b.latest("t1") == 2)
+            assert set(b.hints) == {WorkReleased()}
+            assert a.gaps == b.gaps == 0
+    assert "error" not in caplog.text
 
 
 # --- who may connect ----------------------------------------------------------------------------

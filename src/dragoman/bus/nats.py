@@ -36,6 +36,10 @@ CONNECT_SECONDS: Final = 2.0
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_-]+")
 """Ids that are a token of a subject as they are, which those of our own making all are."""
 
+_NUMBER: Final = re.compile(rb"[0-9]{1,18}")
+"""What we send. Python refuses to read a number of thousands of digits, and that would end what
+reads the connection."""
+
 _logger = logging.getLogger(__name__)
 
 
@@ -189,11 +193,11 @@ class _NatsLine:
 
     def _take(self, subject: str, content: bytes) -> None:
         if subject.startswith(self._task):
-            if content.isdigit():
+            if _NUMBER.fullmatch(content):
                 self._hear(TaskMoved(unquote(subject[len(self._task) :]), int(content)))
         elif subject == self._spent:
             units, _, allowance = content.partition(b" ")
-            if units.isdigit():
+            if _NUMBER.fullmatch(units):
                 self._hear(Spent(allowance.decode(errors="replace"), int(units)))
         elif not content:
             self._hear(WorkReleased())

@@ -108,7 +108,9 @@ class RateLimits:
         self._publish = publish
 
     def hear(self, spent: Spent) -> None:
-        """Count what another replica has let through."""
+        """Count what another replica has let through; nothing that it says gives anything back."""
+        if spent.units <= 0:
+            return
         name, _, caller = spent.allowance.partition("/")
         for table in self._tables():
             if table.name == name:

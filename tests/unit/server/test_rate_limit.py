@@ -246,6 +246,13 @@ def test_a_limit_that_is_not_set_here_is_not_charged() -> None:
     assert left(rates) == 9
 
 
+def test_nobody_gets_anything_back_by_what_is_told() -> None:
+    a, b, said = sharing(rate_limit="10/h")
+    left(a)
+    b.hear(Spent(said[0].allowance, -5))
+    assert left(b) == 8
+
+
 # --- settings -----------------------------------------------------------------------------------
 
 
