@@ -322,6 +322,35 @@ async def test_an_end_under_an_old_lease_is_a_conflict_whatever_was_posted(join:
     assert [type(o) for o in await write_together(a, end)] == [ConflictError]
 
 
+async def test_a_message_for_a_task_that_another_replica_has_ended_is_not_kept(join: Join) -> None:
+    a, b = await join("a"), await join("b")
+    await write(a, creation())
+    await a.leave()
+    await b.take_over("t1", 1)
+    await write(b, move(1, COMPLETED, document=snapshot("t1"), epoch=2))
+    with pytest.raises(ConflictError):
+        await a.put_inbox("t1", b"x", send("m2"), epoch=1)
+    assert await a.find_send(send("m2").key, 0) is None
+    assert await a.read_inbox("t1") == ()
+
+
+async def test_a_message_for_a_task_that_was_ended_here_is_known_to_be_sent(join: Join) -> None:
+    a = await join("a")
+    await write(a, creation(), move(1, COMPLETED, document=snapshot("t1")))
+    await a.put_inbox("t1", b"x", send("m2"), epoch=1)
+    assert await a.find_send(send("m2").key, 0) == send("m2")
+    assert await a.read_inbox("t1") == ()
+
+
+async def test_a_message_for_a_task_that_goes_on_elsewhere_is_kept(join: Join) -> None:
+    a, b = await join("a"), await join("b")
+    await write(a, creation())
+    await a.leave()
+    await b.take_over("t1", 1)
+    assert await a.put_inbox("t1", b"x", send("m2"), epoch=1) == 1
+    assert [item.body for item in await b.read_inbox("t1")] == [b"x"]
+
+
 # --- sends --------------------------------------------------------------------------------------
 
 
@@ -391,3 +420,15 @@ async def test_tasks_whose_log_got_longer_have_moved(join: Join) -> None:
     assert await b.moved({"t1": 1, "t2": 1, "t9": 0}) == ("t2",)
     assert await b.moved({"t2": 4}) == ()
     assert await b.moved({}) == ()
+
+
+# --- what others remove ---------------------------------------------------------------------------
+
+
+async def test_what_another_replica_has_removed_is_not_shown_for_long(join: Join) -> None:
+    a, b = await join("a"), await join("b")
+    await write(a, creation(state=COMPLETED, document=snapshot("t1")))
+    assert (await load(a)).state is COMPLETED
+    assert await b.delete_ended(10**9) == 1
+    assert await a.delete_ended(10**9) == 0
+    assert await a.load(ALICE, "t1") is None

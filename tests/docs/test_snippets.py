@@ -134,7 +134,8 @@ class Story:
         raise AssertionError(f"{command!r} serves nothing:\n{''.join(lines)}")
 
     def _placed(self, text: str) -> str:
-        return text.replace(ADDRESS, self._url).replace(OTHER_PORT, self._other_port)
+        text = re.sub(rf"\b{OTHER_PORT}\b", self._other_port, text)
+        return text.replace(ADDRESS, self._url)
 
     def _expanded(self, command: str) -> str:
         return re.sub(r"\$(\w+)", lambda match: self._environment[match[1]], command)

@@ -53,8 +53,10 @@ class RecordingStore:
     def remember_send(self, record: SendRecord, done: Done) -> None:
         self.inner.remember_send(record, done)
 
-    async def put_inbox(self, task_id: str, body: bytes, send: SendRecord | None) -> int:
-        return await self.inner.put_inbox(task_id, body, send)
+    async def put_inbox(
+        self, task_id: str, body: bytes, send: SendRecord | None, *, epoch: int | None = None
+    ) -> int:
+        return await self.inner.put_inbox(task_id, body, send, epoch=epoch)
 
     async def find_send(self, key: SendKey, since_ms: int) -> SendRecord | None:
         return await self.inner.find_send(key, since_ms)

@@ -299,10 +299,12 @@ class SlowInbox(RecordingStore):
         self.has_come = asyncio.Event()
         self.go = asyncio.Event()
 
-    async def put_inbox(self, task_id: str, body: bytes, send: SendRecord | None) -> int:
+    async def put_inbox(
+        self, task_id: str, body: bytes, send: SendRecord | None, *, epoch: int | None = None
+    ) -> int:
         self.has_come.set()
         await self.go.wait()
-        return await super().put_inbox(task_id, body, send)
+        return await super().put_inbox(task_id, body, send, epoch=epoch)
 
 
 @asynccontextmanager

@@ -226,6 +226,8 @@ class Follower:
             batch = channel.after(self._cursor)
             if batch is None:
                 batch = await channel.read_log(self._cursor)
+                if not batch and self._cursor < channel.seq:
+                    break  # The task was removed, for its age; nothing will ever come.
             if batch:
                 self._cursor = batch[-1].seq
                 return tuple(batch)

@@ -521,8 +521,11 @@ class LocalService:
 
     async def _task_at(self, task_id: str, context_id: str, seq: int) -> EventDocument:
         """Return the frame of the task as it was after event ``seq``."""
+        entries = await self._store.read_entries(task_id, until=seq)
+        if not entries:
+            raise TaskNotFoundError(task_id)  # It was removed, for its age, a moment ago.
         fold = TaskFold(task_id, context_id)
-        fold.replay(await self._store.read_entries(task_id, until=seq))
+        fold.replay(entries)
         return _task_frame(seq, fold.document())
 
     def _lone_frame(self, frame: EventDocument) -> EventStream:

@@ -290,11 +290,19 @@ class TaskStore(Protocol):
         """Hand over the record of a send that made no task."""
         ...
 
-    async def put_inbox(self, task_id: str, body: bytes, send: SendRecord | None) -> int:
+    async def put_inbox(
+        self, task_id: str, body: bytes, send: SendRecord | None, *, epoch: int | None = None
+    ) -> int:
         """Store a message for a task, durable on return; return its number in the inbox.
 
-        A task that has ended takes nothing up any more: then only the send is kept.
-        Raises ConflictError when there is no such task.
+        A task that has ended takes nothing up any more: then only the send is kept, because whoever
+        ended it knew of the message.
+
+        Args:
+            epoch: the lease that the caller has. If another replica has ended the task under a
+                newer one, nothing is kept.
+
+        Raises ConflictError when there is no such task, or nothing is kept.
         """
         ...
 

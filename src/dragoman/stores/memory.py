@@ -196,14 +196,19 @@ class MemoryTaskStore:
 
         self._submit(change, done)
 
-    async def put_inbox(self, task_id: str, body: bytes, send: SendRecord | None) -> int:
-        """Store a message for a task; raises ConflictError when there is no such task."""
+    async def put_inbox(
+        self, task_id: str, body: bytes, send: SendRecord | None, *, epoch: int | None = None
+    ) -> int:
+        """Store a message for a task; raises ConflictError when there is no such task.
+
+        The same if it has ended under another lease than ``epoch``.
+        """
         number = 0
 
         def change() -> StoreError | None:
             nonlocal number
             task = self._tasks.get(task_id)
-            if task is None:
+            if task is None or (task.state.is_terminal and epoch not in (None, task.epoch)):
                 return ConflictError(task_id)
             if send is not None and (refusal := self._refusal_of_send(send)) is not None:
                 return refusal

@@ -47,3 +47,7 @@ class RecentTasks:
         """Drop tasks that have been removed."""
         for task_id in task_ids:
             self._tasks.pop(task_id, None)
+
+    def forget_ended(self, before_ms: int) -> None:
+        """Drop tasks that ended before a time: another replica may have removed them."""
+        self.forget([id_ for id_, task in self._tasks.items() if task.status_at_ms < before_ms])

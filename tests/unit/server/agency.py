@@ -26,7 +26,7 @@ from dragoman.stores.memory import MemoryTaskStore
 from dragoman.testing.clock import FakeClock
 from tests.unit.server.fakes import SCOPE, ScriptedWorker, agent_message
 
-__all__ = ("CALL", "Agency", "Held", "ask", "frames", "publish", "send", "serving")
+__all__ = ("CALL", "Agency", "Held", "Store", "ask", "frames", "publish", "send", "serving")
 
 CALL = Call()
 

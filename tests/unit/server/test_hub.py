@@ -458,3 +458,12 @@ async def test_a_stop_before_the_start_does_not_count() -> None:
     task.publish(2)
     task.publish(is_pause=True)
     assert await all_numbers(follower) == [2, 3, 4]
+
+
+async def test_a_stream_ends_whose_log_is_gone() -> None:
+    task = Task()
+    task.publish(3)
+    task.publish(is_end=True)
+    follower = task.follow(after=1)
+    task.log.events.clear()
+    assert await all_numbers(follower) == []

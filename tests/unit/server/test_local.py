@@ -32,7 +32,7 @@ from dragoman.model.timestamps import format_timestamp
 from dragoman.server.access import Access, AccessRequest
 from dragoman.service.principal import Principal
 from dragoman.service.service import A2AService, Call
-from tests.unit.server.agency import CALL, Agency, Held, ask, frames, publish, send, serving
+from tests.unit.server.agency import CALL, Agency, Held, Store, ask, frames, publish, send, serving
 from tests.unit.server.fakes import agent_message
 
 STRANGER = Call(principal=Principal(owner="somebody else"))
@@ -321,6 +321,19 @@ async def test_a_subscription_begins_with_the_task_and_lasts_to_its_end() -> Non
 
 
 @pytest.mark.requirement("R-3.1.6-3")
+async def test_a_task_that_is_removed_while_it_is_looked_at_is_not_found() -> None:
+    class Removed(Store):
+        async def read_entries(self, task_id: str, *, until: int) -> tuple[bytes, ...]:
+            del task_id, until
+            return ()
+
+    async with serving(store=Removed()) as on:
+        task = await on.send(send())
+        request = SubscribeToTaskRequest(id=task.id)
+        with pytest.raises(TaskNotFoundError):
+            await on.service.subscribe_to_task(request, Call(cursor=1))
+
+
 @pytest.mark.parametrize("cursor", [None, 0, 5])
 async def test_a_task_that_has_ended_cannot_be_subscribed_to(cursor: int | None) -> None:
     async with serving(publish) as agency:

@@ -1,3 +1,5 @@
+from msgspec.structs import replace
+
 from dragoman.model.documents import TaskDocument
 from dragoman.model.tasks import TaskState
 from dragoman.stores.base import Scope, StoredTask
@@ -64,3 +66,12 @@ def test_a_task_that_was_removed_is_forgotten() -> None:
     recent.forget(["t", "never seen"])
     assert recent.find(OWNER, "t") is None
     assert recent.find(OWNER, "u") == task("u")
+
+
+def test_tasks_that_others_may_have_removed_are_forgotten() -> None:
+    recent = RecentTasks()
+    recent.add(task("old"))
+    recent.add(replace(task("new"), status_at_ms=2))
+    recent.forget_ended(2)
+    assert recent.find(OWNER, "old") is None
+    assert recent.find(OWNER, "new") is not None

@@ -22,7 +22,7 @@ from dragoman.stores.postgres.statements import QUERIES
 
 __all__ = ("Pool",)
 
-_MOST_CONNECTIONS: Final = 4
+MOST_CONNECTIONS: Final = 4
 """A replica does its work on one core; more would only wait at the database."""
 
 _ATTEMPTS: Final = 4
@@ -33,21 +33,22 @@ _PAUSE_SECONDS: Final = 0.1
 class Pool:
     """Runs statements that may be repeated: they only read, or do the same when done twice."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, *, connections: int = MOST_CONNECTIONS) -> None:
         self._database = database
         self._idle: list[Connection] = []
-        self._places = asyncio.Semaphore(_MOST_CONNECTIONS)
+        self._connections = connections
+        self._places = asyncio.Semaphore(connections)
         self._is_closed = False
 
     async def close(self) -> None:
         """Wait for what is under way, then close all connections."""
         self._is_closed = True
-        for _ in range(_MOST_CONNECTIONS):
+        for _ in range(self._connections):
             await self._places.acquire()
         while self._idle:
             await close_politely(self._idle.pop())
         # Whoever comes now is told that it is closed, and does not wait.
-        for _ in range(_MOST_CONNECTIONS):
+        for _ in range(self._connections):
             self._places.release()
 
     async def fetch(self, statement: str, *values: object) -> list[Row]:

@@ -159,16 +159,16 @@ SELECT refuse('DR003') WHERE (SELECT count(*) FROM sent) <> (SELECT count(*) FRO
 
 -- name: with_posts
 -- What is to be put into inboxes: ordinal counts those of one task from 1. A post is for a task that somebody else
--- holds; if it has ended, the send is not kept either.
-SELECT * FROM unnest($1::text[], $2::integer[], $3::bytea[], $4::boolean[])
-WITH ORDINALITY AS given (task_id, ordinal, body, is_post, place);
+-- holds; if it has ended, the send is not kept either. The same if it has ended under another lease than was given.
+SELECT * FROM unnest($1::text[], $2::integer[], $3::bytea[], $4::boolean[], $5::bigint[])
+WITH ORDINALITY AS given (task_id, ordinal, body, is_post, epoch, place);
 
 -- name: with_numbered
 -- Give out the next numbers, without gaps; a task that has ended takes nothing.
 UPDATE tasks SET inbox_n = inbox_n + CASE WHEN state IN (3, 4, 5, 7) THEN 0 ELSE totals.n END
 FROM (SELECT task_id, count(*) AS n FROM posts GROUP BY task_id ORDER BY task_id) AS totals
 WHERE tasks.id = totals.task_id
-RETURNING tasks.id, tasks.seq, tasks.state, tasks.inbox_n - totals.n AS before,
+RETURNING tasks.id, tasks.seq, tasks.state, tasks.epoch, tasks.inbox_n - totals.n AS before,
     tasks.state IN (3, 4, 5, 7) AS has_ended;
 
 -- name: with_kept
@@ -184,14 +184,22 @@ SELECT given.* FROM unnest(
     $9::bigint[]
 ) AS given (tenant, owner, message_id, digest, at_ms, task_id, reply, since_ms, place)
 JOIN posts USING (place) JOIN numbered ON numbered.id = posts.task_id
-WHERE NOT (numbered.has_ended AND posts.is_post);
+WHERE NOT (numbered.has_ended AND (posts.is_post OR coalesce(posts.epoch <> numbered.epoch, false)));
 
 -- name: result_of_posts
--- For each its number, and state and last event of its task; NULL for a task that there is not.
+-- For each its number, and state and last event of its task; NULL for a task that there is not, and as the number for
+-- one that has ended under another lease.
 SELECT array_agg(answer.value ORDER BY posts.place, answer.at)
 FROM posts LEFT JOIN numbered ON numbered.id = posts.task_id
 CROSS JOIN LATERAL (VALUES
-    (1, CASE WHEN numbered.has_ended THEN 0 ELSE numbered.before + posts.ordinal END),
+    (
+        1,
+        CASE
+            WHEN numbered.has_ended AND posts.epoch <> numbered.epoch THEN NULL
+            WHEN numbered.has_ended THEN 0
+            ELSE numbered.before + posts.ordinal
+        END
+    ),
     (2, numbered.state),
     (3, numbered.seq)
 ) AS answer (at, value);

@@ -84,7 +84,7 @@ class PostStep(Step):
         sends: list[tuple[object, ...]] = []
         for place, post in enumerate(self._posts(), 1):
             ordinal = ordinals[post.task_id] = ordinals.get(post.task_id, 0) + 1
-            posts.append((post.task_id, ordinal, post.body, post.is_foreign))
+            posts.append((post.task_id, ordinal, post.body, post.is_foreign, post.epoch))
             if post.send is not None:
                 sends.append((*send_row(post.send), place))
         pieces: list[Piece] = [("posts", columns(posts)), ("numbered", ()), ("kept", ())]

@@ -7,7 +7,7 @@ import logging
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from dragoman.errors import UsageError
+from dragoman.errors import StoreUnavailableError, UsageError
 from dragoman.stores.postgres.commits import LoopCommit
 from dragoman.stores.postgres.connection import FAILURES, Database, is_lost
 from dragoman.stores.postgres.lookups import SendLookups
@@ -57,6 +57,9 @@ should not take down every server that happens to start meanwhile."""
 
 _RETRY_SECONDS: Final = 0.5
 
+_LEAST_BEAT_SECONDS: Final = 1.0
+"""How long the renewal of a lease may take at least, however short the lease is."""
+
 _WALK: Final = 500
 """Tasks looked at in one step on the way to those that are to be removed."""
 
@@ -64,7 +67,8 @@ _WALK: Final = 500
 class PostgresTaskStore:
     """The task log in PostgreSQL. See ``SharedTaskStore`` for what it promises.
 
-    One connection writes, one batch at a time; a few others read. All of it runs on the event loop.
+    One connection writes, one batch at a time; a few others read; and one renews the lease, which
+    must not wait for anything else. All of it runs on the event loop.
 
     Args:
         patience_seconds: how long ``open`` waits for a database that is out of reach.
@@ -90,6 +94,7 @@ class PostgresTaskStore:
         """Connect, make the tables if there are none, get ready to write. Raises UsageError."""
         name = self.database.name
         self._pool = Pool(self.database)
+        self._lease = Pool(self.database, connections=1)
         self._webhooks = PostgresWebhooks(self._pool)
         self._writer = BatchWriter(self.database, self._webhooks.wake)
         await self._connect()
@@ -137,6 +142,7 @@ class PostgresTaskStore:
         await self._commits.close()
         await self._lookups.close()
         await self._pool.close()
+        await self._lease.close()
         await self._writer.close()
 
     # --- writing --------------------------------------------------------------------------------
@@ -149,9 +155,14 @@ class PostgresTaskStore:
         """Hand over the record of a send that made no task."""
         self._commits.submit(record, done)
 
-    async def put_inbox(self, task_id: str, body: bytes, send: SendRecord | None) -> int:
-        """Store a message for a task; raises ConflictError when there is no such task."""
-        return (await self._place(Post(task_id, body, send, is_foreign=False))).n
+    async def put_inbox(
+        self, task_id: str, body: bytes, send: SendRecord | None, *, epoch: int | None = None
+    ) -> int:
+        """Store a message for a task; raises ConflictError when there is no such task.
+
+        The same if it has ended under another lease than ``epoch``.
+        """
+        return (await self._place(Post(task_id, body, send, is_foreign=False, epoch=epoch))).n
 
     async def post(self, task_id: str, body: bytes, send: SendRecord | None) -> Placed:
         """Put something into the inbox of a task that another replica holds."""
@@ -180,6 +191,8 @@ class PostgresTaskStore:
 
     async def delete_ended(self, before_ms: int) -> int:
         """Remove tasks that ended before ``before_ms``, some in each transaction."""
+        # Whoever removes them.
+        self._recent.forget_ended(before_ms)
         removed = 0
         from_ms = 0
         while True:
@@ -195,7 +208,6 @@ class PostgresTaskStore:
             if not ids:
                 return removed
             gone = (await self._pool.fetch(QUERIES["delete_tasks"], ids, before_ms))[0][0]
-            self._recent.forget(ids)
             removed += gone
             if not gone:
                 # Another replica is at the same ones.
@@ -210,17 +222,23 @@ class PostgresTaskStore:
         """Write as this replica from now on."""
         self._writer.holder = self._reader.replica_id = replica_id
         self._lease_seconds = lease_seconds
-        await self._pool.fetch(QUERIES["forget_replicas"])
+        await self._lease.fetch(QUERIES["forget_replicas"])
         await self.beat()
 
     async def beat(self) -> bool:
         """Renew the lease; False if it had run out."""
         values = self._reader.replica_id, self._lease_seconds
-        return (await self._pool.fetch(QUERIES["beat"], *values))[0][0]
+        # There is time for another try.
+        limit_seconds = max(_LEAST_BEAT_SECONDS, self._lease_seconds / 3)
+        try:
+            async with asyncio.timeout(limit_seconds):
+                return (await self._lease.fetch(QUERIES["beat"], *values))[0][0]
+        except TimeoutError:
+            raise StoreUnavailableError("PostgreSQL takes too long to renew the lease") from None
 
     async def leave(self) -> None:
         """End the lease at once."""
-        await self._pool.fetch(QUERIES["leave"], self._reader.replica_id)
+        await self._lease.fetch(QUERIES["leave"], self._reader.replica_id)
 
     # --- reading --------------------------------------------------------------------------------
 

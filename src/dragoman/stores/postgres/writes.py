@@ -17,17 +17,25 @@ class Post:
 
     Args:
         is_foreign: another replica holds the task; if it has ended, the send is not kept either.
+        epoch: the lease that this replica has; if the task has ended under another one, this fails.
     """
 
-    __slots__ = ("body", "is_foreign", "placed", "send", "task_id")
+    __slots__ = ("body", "epoch", "is_foreign", "placed", "send", "task_id")
 
     def __init__(
-        self, task_id: str, body: bytes, send: SendRecord | None, *, is_foreign: bool
+        self,
+        task_id: str,
+        body: bytes,
+        send: SendRecord | None,
+        *,
+        is_foreign: bool,
+        epoch: int | None = None,
     ) -> None:
         self.task_id = task_id
         self.body = body
         self.send = send
         self.is_foreign = is_foreign
+        self.epoch = epoch
         self.placed: Placed | None = None
 
 

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from dragoman.errors import ConflictError, StoreError, StoreUnavailableError, UsageError
 from dragoman.stores.base import InboxItem, Scope, SendKey
 from dragoman.stores.postgres.commits import MOST_BYTES, MOST_WRITES
+from dragoman.stores.postgres.pool import MOST_CONNECTIONS
 from dragoman.stores.postgres.store import PostgresTaskStore
 from tests.contracts.storing import (
     ALICE,
@@ -170,6 +171,29 @@ async def test_who_renews_a_lease_while_its_tasks_are_taken_is_told_afterwards(u
         assert await taking == 2
         assert not await beating
         assert await a.lost({"t1": 1}) == ("t1",)
+
+
+async def test_a_lease_is_renewed_however_long_reads_take(url: str) -> None:
+    async with opened(url) as store:
+        await store.join("a", lease_seconds=60)
+        await write(store, creation())
+        async with locked(url, by="LOCK TABLE tasks IN ACCESS EXCLUSIVE MODE"):
+            reads = [asyncio.ensure_future(load(store)) for _ in range(20)]
+            await until(lambda: waiting_for_locks(url) == MOST_CONNECTIONS)
+            assert await store.beat()
+            assert not any(read.done() for read in reads)
+        await asyncio.gather(*reads)
+
+
+async def test_a_renewal_that_takes_too_long_is_given_up(url: str) -> None:
+    async with opened(url) as store:
+        await store.join("a", lease_seconds=1)
+        async with locked(url, by="LOCK TABLE replicas IN ACCESS EXCLUSIVE MODE"):
+            with pytest.raises(StoreUnavailableError, match="too long to renew"):
+                await store.beat()
+        # It may have been kept nevertheless; in any case there is a lease again.
+        await store.beat()
+        assert await store.beat()
 
 
 # --- a server that is gone ----------------------------------------------------------------------
