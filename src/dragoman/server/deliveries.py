@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from dragoman.engine.commands import Deliver, GoOn, Withdraw
 from dragoman.engine.effects import Enqueue
 from dragoman.errors import (
+    ConflictError,
     InvalidParamsError,
     SentBeforeError,
     StoreError,
@@ -31,6 +32,7 @@ from dragoman.server.live import LiveTask
 from dragoman.server.nursery import Nursery
 from dragoman.server.seen import Seen
 from dragoman.server.turn import ASK, question_name
+from dragoman.server.watcher import TaskLostError
 from dragoman.stores.base import (
     CANCEL_ITEM,
     InboxItem,
@@ -100,8 +102,12 @@ class Deliveries:
         self._go_on(live, answer)
         return Delivery(settled, live.durable())
 
-    async def take_in(self, live: LiveTask) -> bool:
-        """Take up what others have put into the inbox of a task; False if it cannot be read now."""
+    async def take_in(self, live: LiveTask, *, is_ending: bool = False) -> bool:
+        """Take up what others have put into the inbox of a task; False if it cannot be read now.
+
+        A task whose turn is being stopped takes nothing up, unless it ``is_ending`` and has to know
+        of everything for that.
+        """
         store, seen = self._store, live.seen
         if seen is None or not isinstance(store, SharedTaskStore):
             return True
@@ -112,7 +118,8 @@ class Deliveries:
         # Some may be our own, of which it is not known yet which number they got.
         if on_their_way := [item.stored for item in live.inbox if not item.stored.done()]:
             await asyncio.wait(on_their_way)
-        if live.is_stopping or live.failure is not None or live.standing.has_ended:
+        is_stopped = live.is_stopping and not is_ending
+        if is_stopped or live.failure is not None or live.standing.has_ended:
             return True
         # Messages first: what is known when a task ends goes into its history.
         for item in sorted(items, key=lambda item: item.body == CANCEL_ITEM):
@@ -184,14 +191,15 @@ class Deliveries:
         """Store a message of the inbox, and tell by ``item.stored`` what became of it."""
         body = encode(item.errand)
         try:
-            n = await self._store.put_inbox(live.task_id, body, send)
+            n = await self._store.put_inbox(live.task_id, body, send, epoch=live.epoch)
         except (StoreError, asyncio.CancelledError) as error:
             if item in live.inbox:
                 live.inbox.remove(item)
                 if live.failure is None:
                     live.execute(Withdraw())
-            is_known = isinstance(error, SentBeforeError)
-            item.stored.set_exception(error if is_known else StoreUnavailableError(str(error)))
+            # It was there before, or the task is another replica's, who has ended it.
+            is_told = isinstance(error, SentBeforeError | ConflictError)
+            item.stored.set_exception(error if is_told else StoreUnavailableError(str(error)))
             item.stored.exception()  # Perhaps nobody looks at it; that is no fault.
             return
         if live.seen is not None:
@@ -259,5 +267,7 @@ async def _stored(storing: asyncio.Task[None], item: QueuedErrand) -> None:
     error = item.stored.exception()
     if isinstance(error, SentBeforeError):
         raise error
+    if isinstance(error, ConflictError):
+        raise TaskLostError
     if error is not None:
         raise UnavailableError(NO_STORE)

@@ -266,7 +266,7 @@ class LiveTask:
         now_ms = self._clock.now_ms()
         standing, effects = decide(self.standing, command, now_ms)
         if standing.has_ended:
-            if self.seen is not None:
+            if self.seen is not None and not self.standing.has_ended:
                 self._ending = self._before(command)
             if self.inbox:
                 self._record_unread()

@@ -8,6 +8,7 @@ be shown to anybody before the store was asked; ``is_sure`` tells whether that i
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import math
 from collections.abc import Awaitable, Callable
@@ -36,6 +37,8 @@ class Replica:
         self._renewed_ms = 0
         self._late_ms = -math.inf
         self._has_left = False
+        # A renewal that is on its way would undo the end of the lease.
+        self._renewing = asyncio.Lock()
 
     @property
     def is_sure(self) -> bool:
@@ -70,7 +73,8 @@ class Replica:
     async def leave(self) -> None:
         """End the lease: what is still held is for others to take over at once."""
         self._has_left = True
-        await self._store.leave()
+        async with self._renewing:
+            await self._store.leave()
 
     async def keep(self, was_late: Callable[[], Awaitable[None]]) -> None:
         """Renew the lease until it is given up.
@@ -81,18 +85,24 @@ class Replica:
         is_late = False
         while True:
             await self._clock.sleep(self._lease_seconds / _BEATS_PER_LEASE)
-            if self._has_left:
-                return
+            # Asked beforehand: the answer that it was too late may be lost, and the next one good.
+            is_late = is_late or not self.is_sure
             began_ms = self._clock.now_ms()
             try:
-                if not await self._store.beat():
-                    is_late = True
+                async with self._renewing:
+                    if self._has_left:
+                        return
+                    is_late = not await self._store.beat() or is_late
+                if is_late:
                     self._late_ms = self._clock.now_ms()
                     _logger.warning("the lease had run out; others may have taken over tasks")
-                if is_late:
                     await was_late()
             except StoreError as error:
                 _logger.warning("the lease could not be renewed: %s", error)
+                continue
+            except Exception:
+                # Were this to end, the lease would run out for good.
+                _logger.exception("the lease could not be renewed")
                 continue
             # Nobody is sure of anything before it is known what was lost.
             is_late = False

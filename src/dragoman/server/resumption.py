@@ -67,7 +67,12 @@ class Resumption:
         self._delayed: set[str] = set()
 
     async def resume_all(self, cause: str = "the last stop") -> None:
-        """Take up what another process has left under way; ``cause`` is what cut that off."""
+        """Take up what another process has left under way; ``cause`` is what cut that off.
+
+        Nothing is taken up by a server that stops, least of all what it has just handed over.
+        """
+        if self._runner.is_draining:
+            return
         outcomes: list[bool | None] = []
         after_id = ""
         while batch := await self._store.at_work(after_id=after_id, limit=_BATCH):
@@ -98,6 +103,8 @@ class Resumption:
 
     async def wake_due(self) -> None:
         """Take up tasks whose time has come and that no turn waits for."""
+        if self._runner.is_draining:
+            return
         for stored in await self._store.due(now_ms=self._clock.now_ms(), limit=_BATCH):
             live = self._runner.find(stored.scope, stored.id)
             if live is not None and live.turn is not None:

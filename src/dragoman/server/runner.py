@@ -25,10 +25,12 @@ from dragoman.errors import (
     SentBeforeError,
     StoreError,
     StoreUnavailableError,
+    TaskNotCancelableError,
     UnavailableError,
 )
 from dragoman.model.messages import Message
 from dragoman.model.operations import SendMessageRequest
+from dragoman.model.tasks import TaskState
 from dragoman.server.deliveries import NO_STORE, Deliveries, Delivery, queue_of
 from dragoman.server.elsewhere import Elsewhere
 from dragoman.server.errands import Errand, encode
@@ -210,10 +212,17 @@ class Runner:
         return self._deliveries.deliver(live, errand, send)
 
     async def cancel(self, live: LiveTask) -> None:
-        """Cancel a task, durably. The turn is then stopped and cleaned up after."""
+        """Cancel a task, durably. The turn is then stopped and cleaned up after.
+
+        Raises:
+            TaskNotCancelableError: it came to another end first.
+        """
         live.execute(Cancel())
-        await live.durable()
+        await self._end_of(live)
         self._spawn_errand(self._wind_down(live, live.turn), f"end of {live.task_id}")
+        state = live.standing.state
+        if state is not None and state is not TaskState.CANCELED:
+            raise TaskNotCancelableError(live.task_id, state.value)  # R-3.1.5-3
 
     def _cancel_soon(self, live: LiveTask) -> None:
         """Cancel a task because word of it came from another replica."""
@@ -222,8 +231,17 @@ class Runner:
 
     async def _wind_down_durably(self, live: LiveTask) -> None:
         with suppress(UnavailableError):
-            await live.durable()
+            await self._end_of(live)
             await self._wind_down(live, live.turn)
+
+    async def _end_of(self, live: LiveTask) -> None:
+        """Wait until the end of a task is durable.
+
+        The store may refuse it at first, for a message that is not known here; until it is, the
+        turn may go on, and what it says gets the number that the end would have had.
+        """
+        while not live.is_over:
+            await live.settled()
 
     async def take_in(self, live: LiveTask) -> None:
         """Take up what other replicas have put into the inbox of a task."""
@@ -234,9 +252,12 @@ class Runner:
 
         Raises:
             TaskLostError: somebody else was faster.
+            UnavailableError: the server stops, or its store is gone.
         """
         if stored.id in self._live:
             return self._live[stored.id]
+        if self._is_draining:
+            raise UnavailableError(_STOPPING)
         adoption = self._adoptions.get(stored.id)
         if adoption is None:
             adoption = self._nursery.loop.create_task(self._adopt(stored), name=stored.id)
@@ -266,6 +287,10 @@ class Runner:
         except BaseException:
             self._release(known.id, epoch)
             raise
+        if self._is_draining:
+            # What is live is being handed over, or has been.
+            self._release(known.id, epoch)
+            raise UnavailableError(_STOPPING)
         if stored is None or stored.state.is_terminal:
             # Its last holder has ended it after all.
             raise ConflictError(known.id)
@@ -428,7 +453,7 @@ class Runner:
         self._spawn_errand(self._end_anew(live, command), f"end of {live.task_id}")
 
     async def _end_anew(self, live: LiveTask, command: Command) -> None:
-        while not await self._deliveries.take_in(live):
+        while not await self._deliveries.take_in(live, is_ending=True):
             await self._clock.sleep(STORE_POLL_SECONDS)
         if live.standing.has_ended or live.failure is not None:
             return

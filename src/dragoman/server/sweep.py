@@ -68,17 +68,21 @@ class Sweep:
                 _logger.exception("a sweep failed")
 
     async def sweep(self) -> None:
-        """Look after everything once."""
+        """Look after everything once, unless the server stops: then all of it is for others."""
+        if self._runner.is_draining:
+            return
         await self._let_go_of_lost()
         known = self._elsewhere.known()
         if known:
             self._elsewhere.look_at(await self._elsewhere.store.moved(known))
         for scope, task_id in await self._elsewhere.store.filled():
-            live = self._runner.held(task_id)
-            if live is not None:
-                await self._runner.take_in(live)
-            else:
-                await self._adopt(scope, task_id)
+            try:
+                await self._look_into(scope, task_id)
+            except StoreError:
+                raise
+            except Exception:
+                # One that cannot be read must not keep all others from being taken over.
+                _logger.exception("the inbox of task %s cannot be taken up", task_id)
         if self._elsewhere.replica.may_judge:
             await self._resumption.resume_all("a replica that is gone")
 
@@ -101,6 +105,14 @@ class Sweep:
             self._runner.let_go(held[task_id])
         if lost:
             _logger.warning("tasks that others have taken over: %d of %d", len(lost), len(held))
+
+    async def _look_into(self, scope: Scope, task_id: str) -> None:
+        """Have it taken up what lies in the inbox of a task."""
+        live = self._runner.held(task_id)
+        if live is not None:
+            await self._runner.take_in(live)
+        else:
+            await self._adopt(scope, task_id)
 
     async def _adopt(self, scope: Scope, task_id: str) -> None:
         """Take up a task that waits and that nobody holds, if there is word for it.

@@ -89,11 +89,13 @@ class BreakableStore(MemoryTaskStore):
         else:
             asyncio.get_running_loop().call_soon(done, self.failure)
 
-    async def put_inbox(self, task_id: str, body: bytes, send: SendRecord | None) -> int:
+    async def put_inbox(
+        self, task_id: str, body: bytes, send: SendRecord | None, *, epoch: int | None = None
+    ) -> int:
         await self.takes_messages.wait()
         if self.failure is not None:
             raise self.failure
-        return await super().put_inbox(task_id, body, send)
+        return await super().put_inbox(task_id, body, send, epoch=epoch)
 
     async def read_journal(self, task_id: str) -> tuple[JournalEntry, ...]:
         if self.unread_journals:

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from dragoman.engine.commands import Ask, Begin, Cancel, Command, Deliver, Start
 from dragoman.engine.fold import TaskFold
 from dragoman.engine.machine import Standing
-from dragoman.errors import SentBeforeError, StoreUnavailableError
+from dragoman.errors import ConflictError, SentBeforeError, StoreUnavailableError
 from dragoman.model.tasks import TaskState
 from dragoman.server.deliveries import Deliveries, queue_of
 from dragoman.server.errands import Answer, Errand, decode_answer, encode
@@ -18,6 +18,7 @@ from dragoman.server.live import LiveTask
 from dragoman.server.nursery import Nursery
 from dragoman.server.recovery import document_of, fold_of, standing_of
 from dragoman.server.seen import Seen
+from dragoman.server.watcher import TaskLostError
 from dragoman.stores.base import (
     CANCEL_ITEM,
     Done,
@@ -41,6 +42,14 @@ class Store(SharedMemoryTaskStore):
 
     is_down = False
     is_late = False
+    is_outrun = False
+
+    async def put_inbox(
+        self, task_id: str, body: bytes, send: SendRecord | None, *, epoch: int | None = None
+    ) -> int:
+        if self.is_outrun:
+            raise ConflictError(task_id)
+        return await super().put_inbox(task_id, body, send, epoch=epoch)
 
     def append(self, write: TaskWrite, done: Done) -> None:
         if self.is_late:
@@ -135,6 +144,26 @@ async def test_what_was_put_there_from_here_is_not_taken_for_anothers() -> None:
         await on.deliveries.take_in(on.live)
         await delivery.stored
         assert sorted(on.queue()) == ["other", "own"]
+
+
+async def test_a_message_that_another_replica_has_outrun_is_not_acknowledged() -> None:
+    async with counter() as on:
+        on.store.is_outrun = True
+        delivery = on.deliveries.deliver(on.live, errand("late"), None)
+        with pytest.raises(TaskLostError):
+            await delivery.stored
+        assert on.queue() == []
+        assert on.live.standing.unread == 0
+
+
+async def test_a_task_that_is_to_end_takes_in_everything_even_if_its_turn_is_stopped() -> None:
+    async with counter() as on:
+        on.live.is_stopping = True
+        await on.beside.post("t-1", encode(errand("one")), None)
+        assert await on.deliveries.take_in(on.live)
+        assert on.queue() == []
+        assert await on.deliveries.take_in(on.live, is_ending=True)
+        assert on.queue() == ["one"]
 
 
 async def test_an_answer_of_another_replica_goes_to_the_turn() -> None:

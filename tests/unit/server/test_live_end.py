@@ -130,3 +130,21 @@ async def test_an_end_leaves_nothing_in_an_inbox_that_was_used() -> None:
     live.do(chunk())
     await pass_over()
     assert live.store.writes[-1].inbox_taken == (1,)
+
+
+async def test_a_number_that_the_end_did_not_get_does_not_count_as_the_end() -> None:
+    """Until it is ended anew a task goes on, and its next event has the number of the end."""
+    live = await shared()
+    live.do(Cancel())
+    ended = live.task.settled()
+    await pass_over()
+    live.store.commit(REFUSED)
+    live.do(chunk("x"))
+    await pass_over()
+    live.store.commit()
+    assert not ended.done()
+    live.do(Cancel())
+    await pass_over()
+    live.store.commit()
+    assert ended.done()
+    assert live.task.is_over

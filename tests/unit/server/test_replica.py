@@ -20,6 +20,12 @@ class Store(SharedMemoryTaskStore):
         super().__init__(clock=clock)
         self.beats = 0
         self.is_down = False
+        self.is_broken = False
+        self.is_forgiving = False
+        self.slowly: asyncio.Event | None = None
+
+    def is_alive(self, replica_id: str) -> bool:
+        return self._is_alive(replica_id)
 
     async def join(self, replica_id: str, *, lease_seconds: float) -> None:
         if self.is_down:
@@ -30,7 +36,11 @@ class Store(SharedMemoryTaskStore):
         self.beats += 1
         if self.is_down:
             raise StoreUnavailableError("gone")
-        return await super().beat()
+        if self.is_broken:
+            raise ValueError("unexpected")
+        if self.slowly is not None:
+            await self.slowly.wait()
+        return await super().beat() or self.is_forgiving
 
 
 class Stage:
@@ -129,6 +139,36 @@ async def test_a_lease_that_was_given_up_is_not_renewed() -> None:
         beats = on.store.beats
         await on.pass_time(LEASE)
         assert on.store.beats == beats
+
+
+async def test_a_renewal_on_its_way_does_not_undo_the_end_of_a_lease() -> None:
+    async with keeping() as on:
+        on.store.slowly = asyncio.Event()
+        await on.pass_time(LEASE / 3)
+        leaving = asyncio.ensure_future(on.replica.leave())
+        await pass_over()
+        assert not leaving.done()
+        on.store.slowly.set()
+        await leaving
+        assert not on.store.is_alive(on.replica.id)
+
+
+async def test_who_was_not_sure_asks_what_was_lost_whatever_the_renewal_says() -> None:
+    """The answer that it was too late may have been lost with the connection."""
+    async with keeping() as on:
+        on.store.is_forgiving = True
+        await on.pass_time(LEASE)
+        assert (on.late, on.replica.may_judge) == (1, False)
+
+
+async def test_a_defect_does_not_end_the_lease(caplog: pytest.LogCaptureFixture) -> None:
+    async with keeping() as on:
+        on.store.is_broken = True
+        await on.pass_time(LEASE / 3)
+        assert "unexpected" in caplog.text
+        on.store.is_broken = False
+        await on.pass_time(LEASE / 3)
+        assert on.replica.is_sure
 
 
 async def test_a_lease_begins_when_the_store_is_there() -> None:

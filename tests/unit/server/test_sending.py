@@ -51,11 +51,13 @@ class Store(MemoryTaskStore):
         else:
             super().remember_send(record, done)
 
-    async def put_inbox(self, task_id: str, body: bytes, send: SendRecord | None) -> int:
+    async def put_inbox(
+        self, task_id: str, body: bytes, send: SendRecord | None, *, epoch: int | None = None
+    ) -> int:
         await self.takes_messages.wait()
         if self.is_down:
             raise StoreUnavailableError("disk full")
-        return await super().put_inbox(task_id, body, send)
+        return await super().put_inbox(task_id, body, send, epoch=epoch)
 
     async def load(self, scope: Scope, task_id: str) -> StoredTask | None:
         return None if self.is_forgetful else await super().load(scope, task_id)

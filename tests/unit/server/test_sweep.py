@@ -4,19 +4,23 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
+import pytest
+
 from dragoman.bus.base import InboxFilled, ReplicaHint, Spent, WorkReleased
 from dragoman.bus.local import LocalBus, LocalExchange
-from dragoman.errors import StoreUnavailableError
+from dragoman.errors import StoreUnavailableError, UnavailableError
 from dragoman.model.tasks import TaskState
 from dragoman.server.elsewhere import Elsewhere
 from dragoman.server.errands import Errand, encode
 from dragoman.server.hub import Follower, Hub
 from dragoman.server.nursery import Nursery
+from dragoman.server.recovery import document_of
 from dragoman.server.replica import Replica
 from dragoman.server.resumption import Resumption, ResumptionLimits
 from dragoman.server.runner import Limits, Runner
 from dragoman.server.sweep import Sweep
-from dragoman.stores.base import CANCEL_ITEM, Scope, StoredTask
+from dragoman.service.worker import Outcome, Turn
+from dragoman.stores.base import CANCEL_ITEM, InboxItem, Scope, StoredTask
 from dragoman.stores.memory import MemoryRecords
 from dragoman.stores.memory_shared import SharedMemoryTaskStore
 from dragoman.testing.clock import FakeClock
@@ -28,10 +32,18 @@ SECONDS = 5.0
 
 
 class Store(SharedMemoryTaskStore):
-    """Counts the sweeps, and fails when it is told to."""
+    """Counts the sweeps and looks into inboxes; fails, or takes its time, when it is told to."""
 
     sweeps = 0
+    reads = 0
     is_down = False
+    is_slow = False
+
+    async def read_inbox(self, task_id: str) -> tuple[InboxItem, ...]:
+        self.reads += 1
+        for _ in range(20 if self.is_slow else 0):
+            await pass_over()
+        return await super().read_inbox(task_id)
 
     async def filled(self) -> tuple[tuple[Scope, str], ...]:
         self.sweeps += 1
@@ -307,3 +319,59 @@ async def test_words_to_cancel_are_all_taken_up_with_the_task() -> None:
         await b.sweep.sweep()
         await until(b, TaskState.CANCELED)
         assert await b.store.read_inbox("t-1") == ()
+
+
+async def test_a_server_that_stops_takes_nothing_up_again() -> None:
+    async with two(Gate().run) as (a, b, clock):
+        await a.begin("t-1")
+        await b.begin("t-2")
+        await a.runner.drain(0)
+        await a.replica.leave()
+        clock.advance(60)
+        await a.sweep.sweep()
+        assert [(await a.stored(task_id)).epoch for task_id in ("t-1", "t-2")] == [2, 1]
+        with pytest.raises(UnavailableError, match="shutting down"):
+            await a.runner.adopt(await a.stored("t-2"))
+
+
+async def test_an_inbox_that_cannot_be_read_keeps_no_other_task_from_being_taken_over(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with two(Gate().run) as (a, b, _):
+        await a.begin("t-1")
+        await b.begin("t-2")
+        await b.store.post("t-1", b"no errand", None)
+        await b.store.leave()
+        await a.sweep.sweep()
+        assert [live.task_id for live in a.runner.tasks()] == ["t-1", "t-2"]
+        assert "inbox of task t-1" in caplog.text
+
+
+async def test_a_cancellation_that_is_refused_for_a_message_is_made_good() -> None:
+    """Meanwhile the turn goes on, and what it says has the number of the end that was refused."""
+    may_speak = asyncio.Event()
+
+    async def speak(turn: Turn) -> Outcome:
+        await may_speak.wait()
+        await turn.artifact(chunk().artifact)
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async with two(speak) as (a, b, _):
+        await a.begin()
+        live = a.runner.held("t-1")
+        assert live is not None
+        await pass_over()
+        await b.store.post("t-1", message("wait"), None)
+        a.store.is_slow = True
+        canceling = asyncio.ensure_future(a.runner.cancel(live))
+        async with asyncio.timeout(5):
+            while not a.store.reads:  # noqa: ASYNC110 - nobody tells
+                await asyncio.sleep(0)
+            may_speak.set()
+            await canceling
+        assert live.standing.state is TaskState.CANCELED
+        assert a.store.reads == 1
+        ended = document_of(await a.stored()).task()
+        assert (ended.status.state, len(ended.artifacts)) == (TaskState.CANCELED, 1)
+        assert "wait" in [each.message_id for each in ended.history]
