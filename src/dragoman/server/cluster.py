@@ -12,7 +12,7 @@ from dragoman.server.elsewhere import Elsewhere
 from dragoman.server.hub import Hub
 from dragoman.server.nursery import Nursery
 from dragoman.server.rate_limit import RateLimits
-from dragoman.server.replica import Replica
+from dragoman.server.replica import Replica, ReplicaNumbers
 from dragoman.server.resumption import Resumption
 from dragoman.server.runner import Runner
 from dragoman.server.sweep import Sweep
@@ -55,6 +55,20 @@ class Cluster:
             hub=hub,
             nursery=nursery,
             alarm=self._alarm,
+        )
+
+    @property
+    def numbers(self) -> ReplicaNumbers:
+        """How this replica stands with the others."""
+        replica, elsewhere = self.replica, self.elsewhere
+        return ReplicaNumbers(
+            id=replica.id,
+            has_lease=replica.is_sure,
+            lapses=replica.lapses,
+            has_bus=self._bus.is_connected,
+            followed=len(elsewhere.known()),
+            taken_over=elsewhere.taken_over,
+            lost=elsewhere.lost,
         )
 
     async def join(self) -> None:

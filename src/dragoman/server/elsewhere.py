@@ -79,6 +79,10 @@ class _Followed:
 class Elsewhere:
     """What this replica has to do with tasks of others.
 
+    Attributes:
+        taken_over: how many tasks this replica has taken over from others that are gone.
+        lost: how many others have taken over from this one.
+
     Args:
         alarm: set when there is work that nobody does; it makes the sweep come at once.
     """
@@ -100,6 +104,8 @@ class Elsewhere:
         self._nursery = nursery
         self._alarm = alarm
         self._followed: dict[str, _Followed] = {}
+        self.taken_over = 0
+        self.lost = 0
 
     # --- following ------------------------------------------------------------------------------
 
@@ -122,6 +128,7 @@ class Elsewhere:
 
     def keep(self, task_id: str, channel: Channel) -> None:
         """Go on with the followers of a task that another replica has taken over."""
+        self.lost += 1
         if not channel.is_followed:
             return
         if task_id in self._followed:
@@ -129,6 +136,11 @@ class Elsewhere:
             channel.cut()
         else:
             self._follow(task_id, channel)
+
+    def note_taken(self, known: StoredTask) -> None:
+        """Count a task that is now held here, as it was known before: parked, or somebody's."""
+        if known.holder not in ("", self.replica.id):
+            self.taken_over += 1
 
     def claim(self, task_id: str) -> Channel | None:
         """Return the channel of a task that is from now on held here, if it was followed."""

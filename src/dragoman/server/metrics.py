@@ -1,6 +1,7 @@
 """Metrics: a few numbers about this process, in the text format of Prometheus.
 
 They are for whoever runs the server: callers on this machine, and those who can show who they are.
+Of several servers each tells of itself, and says which it is: behind one port, anyone may answer.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from dragoman.push.tally import Tally
 from dragoman.server.door import Door
 from dragoman.server.exchange import Exchange
 from dragoman.server.http_card import refuse
+from dragoman.server.replica import ReplicaNumbers
 from dragoman.stores.webhooks import PendingOverview
 
 __all__ = ("METRICS_PATH", "Measured", "Metrics", "Sample", "exposition")
@@ -44,6 +46,11 @@ class Measured(Protocol):
     @property
     def is_ready(self) -> bool:
         """Tell whether requests can be answered, durably."""
+        ...
+
+    @property
+    def replica(self) -> ReplicaNumbers | None:
+        """How it stands with other replicas; None if there are none."""
         ...
 
     @property
@@ -98,7 +105,10 @@ class Metrics:
         except A2AError as error:
             await refuse(exchange, error)
             return
-        body = exposition([*_of_process(self._measured), *await _of_push(self._measured)])
+        measured = self._measured
+        samples = [*_of_process(measured), *_of_replica(measured), *await _of_push(measured)]
+        replica = measured.replica
+        body = exposition(samples, "" if replica is None else replica.id)
         await exchange.reply(200, _TEXT, body, ((b"cache-control", b"no-store"),))
 
     async def _admit(self, exchange: Exchange) -> None:
@@ -110,14 +120,16 @@ class Metrics:
             await self._door.enter(exchange)
 
 
-def exposition(samples: Iterable[Sample]) -> bytes:
-    """Write samples as Prometheus reads them."""
+def exposition(samples: Iterable[Sample], replica_id: str = "") -> bytes:
+    """Write samples as Prometheus reads them; those of one of several servers name it."""
+    label = f'{{replica="{replica_id}"}}' if replica_id else ""
     lines: list[str] = []
     for each in samples:
+        value = f"{each.value:g}" if each.value % 1 else f"{each.value:.0f}"
         lines += (
             f"# HELP {each.name} {each.meaning}",
             f"# TYPE {each.name} {each.kind}",
-            f"{each.name} {each.value:g}" if each.value % 1 else f"{each.name} {each.value:.0f}",
+            f"{each.name}{label} {value}",
         )
     return "".join(f"{line}\n" for line in lines).encode()
 
@@ -134,6 +146,48 @@ def _of_process(measured: Measured) -> Iterator[Sample]:
         "gauge",
         "Turns that wait for room among those at work.",
         measured.waiting_turns,
+    )
+
+
+def _of_replica(measured: Measured) -> Iterator[Sample]:
+    replica = measured.replica
+    if replica is None:
+        return
+    yield Sample(
+        "dragoman_lease_valid",
+        "gauge",
+        "1 while no other replica can have taken over tasks of this one, else 0.",
+        int(replica.has_lease),
+    )
+    yield Sample(
+        "dragoman_lease_lapses_total",
+        "counter",
+        "How often the lease had run out when it was renewed.",
+        replica.lapses,
+    )
+    yield Sample(
+        "dragoman_bus_connected",
+        "gauge",
+        "1 while hints of other replicas are heard, else 0.",
+        int(replica.has_bus),
+    )
+    yield Sample(
+        "dragoman_tasks_followed_elsewhere",
+        "gauge",
+        "Tasks of other replicas that somebody follows here.",
+        replica.followed,
+    )
+    yield Sample(
+        "dragoman_tasks_taken_over_total",
+        "counter",
+        "Tasks taken over from replicas that are gone.",
+        replica.taken_over,
+    )
+    yield Sample(
+        "dragoman_tasks_lost_total",
+        "counter",
+        "Tasks that other replicas have taken over from this one.",
+        replica.lost,
     )
 
 

@@ -14,11 +14,13 @@ import math
 from collections.abc import Awaitable, Callable
 from typing import Final
 
+from msgspec import Struct
+
 from dragoman.clock import Clock
 from dragoman.errors import StoreError, StoreUnavailableError
 from dragoman.stores.base import SharedTaskStore
 
-__all__ = ("Replica",)
+__all__ = ("Replica", "ReplicaNumbers")
 
 _logger = logging.getLogger(__name__)
 
@@ -26,14 +28,40 @@ _BEATS_PER_LEASE: Final = 3
 """Two beats in a row may be lost, or late, before anybody takes notice."""
 
 
+class ReplicaNumbers(Struct, frozen=True, kw_only=True, gc=False):
+    """How one of several servers stands with the others.
+
+    Attributes:
+        has_lease: nobody can have taken anything from it.
+        lapses: how often its lease had run out when it was renewed.
+        has_bus: hints are sent and heard.
+        followed: tasks of others that somebody follows here.
+        taken_over: tasks that it has from replicas that are gone.
+        lost: tasks that others have taken over from it.
+    """
+
+    id: str
+    has_lease: bool
+    lapses: int
+    has_bus: bool
+    followed: int
+    taken_over: int
+    lost: int
+
+
 class Replica:
-    """An identity, new at every start, and a lease that is renewed for as long as it works."""
+    """An identity, new at every start, and a lease that is renewed for as long as it works.
+
+    Attributes:
+        lapses: how often the lease had run out when it was renewed.
+    """
 
     def __init__(self, store: SharedTaskStore, clock: Clock, *, lease_seconds: float) -> None:
         self.id: Final = clock.new_id()
         self._store = store
         self._clock = clock
         self._lease_seconds = lease_seconds
+        self.lapses = 0
         self._renewed_ms = 0
         self._late_ms = -math.inf
         self._has_left = False
@@ -105,5 +133,6 @@ class Replica:
                 _logger.exception("the lease could not be renewed")
                 continue
             # Nobody is sure of anything before it is known what was lost.
+            self.lapses += is_late
             is_late = False
             self._renewed_ms = began_ms

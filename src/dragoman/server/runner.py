@@ -294,6 +294,8 @@ class Runner:
         if stored is None or stored.state.is_terminal:
             # Its last holder has ended it after all.
             raise ConflictError(known.id)
+        if self._elsewhere is not None:
+            self._elsewhere.note_taken(known)
         fold = fold_of(stored)
         queue, rest = queue_of(stored)
         live = LiveTask(

@@ -27,6 +27,7 @@ from dragoman.server.nursery import Nursery
 from dragoman.server.push_setup import PushKeys
 from dragoman.server.pushing import Pushing
 from dragoman.server.rate_limit import RateLimits
+from dragoman.server.replica import ReplicaNumbers
 from dragoman.server.resumption import Resumption, ResumptionLimits
 from dragoman.server.retention import Ages, Retention
 from dragoman.server.runner import Limits, Runner
@@ -103,6 +104,11 @@ class Runtime:
     def replica_id(self) -> str:
         """Which of several servers this is; "" if the store is for one alone."""
         return "" if self._cluster is None else self._cluster.replica.id
+
+    @property
+    def replica(self) -> ReplicaNumbers | None:
+        """How this one of several servers stands with the others; None if it is the only one."""
+        return None if self._cluster is None else self._cluster.numbers
 
     @property
     def live_tasks(self) -> int:

@@ -6,6 +6,7 @@ import logging
 import pytest
 
 from dragoman.model.tasks import TaskState
+from dragoman.server.replica import ReplicaNumbers
 from dragoman.service.worker import Completed, Outcome, Turn
 from tests.scenarios.replicas.replicas import Member, Replicas
 from tests.scenarios.replicas.telling import Steps, relay, told
@@ -34,6 +35,12 @@ async def until_artifacts(replicas: Replicas, member: Member, task_id: str, coun
     await replicas.until(is_so)
 
 
+def numbers_of(member: Member) -> ReplicaNumbers:
+    numbers = member.runtime.replica
+    assert numbers is not None
+    return numbers
+
+
 async def log_of(member: Member, task_id: str) -> list[int]:
     return [event.seq for event in await member.store.read_events(task_id, after=0, limit=99)]
 
@@ -52,6 +59,27 @@ async def test_work_of_a_dead_replica_is_taken_over(replicas: Replicas) -> None:
     await until_state(replicas, b, task.id, COMPLETED)
     ended = await b.get(task.id)
     assert [artifact.artifact_id for artifact in ended.artifacts] == ["a-0", "a-1"]
+
+
+async def test_what_changes_hands_is_counted_on_both_sides(replicas: Replicas) -> None:
+    first, second = Steps(2), Steps(2)
+    a, b = await replicas.start(first.run), await replicas.start(second.run)
+    task = await a.send(send(return_immediately=True))
+    first.allow(1)
+    await until_artifacts(replicas, b, task.id, 1)
+    stream = asyncio.ensure_future(frames(await b.subscribe(task.id)))
+    before = numbers_of(b)
+    assert (before.has_bus, before.has_lease, before.followed) == (True, True, 1)
+    a.stand_still()
+    await replicas.until(lambda: second.runs == 1)
+    a.go_on()
+    await replicas.until(lambda: a.runtime.live_tasks == 0)
+    second.allow(1)
+    await replicas.wait_for(stream)
+    loser, taker = numbers_of(a), numbers_of(b)
+    assert (loser.lapses, loser.lost, loser.taken_over) == (1, 1, 0)
+    assert (taker.lapses, taker.lost, taker.taken_over) == (0, 0, 1)
+    assert taker.followed == 0
 
 
 async def test_work_of_a_living_replica_is_left_to_it(replicas: Replicas) -> None:

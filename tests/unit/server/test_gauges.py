@@ -11,6 +11,7 @@ from dragoman.clock import Clock
 from dragoman.errors import StoreUnavailableError
 from dragoman.push.tally import Tally
 from dragoman.server import gauges
+from dragoman.server.replica import ReplicaNumbers
 from dragoman.stores.webhooks import PendingOverview
 from dragoman.testing.clock import FakeClock
 from tests.tracing import Traced
@@ -23,6 +24,7 @@ class Process:
         self.clock: Clock = FakeClock(10_000)
         self.is_ready = True
         self.live_tasks = 3
+        self.replica: ReplicaNumbers | None = None
         self.open_streams = 2
         self.running_turns = 7
         self.waiting_turns = 6

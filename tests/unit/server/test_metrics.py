@@ -11,6 +11,7 @@ from dragoman.push.tally import Tally
 from dragoman.server.door import Door
 from dragoman.server.exchange import Exchange
 from dragoman.server.metrics import METRICS_PATH, Metrics, Sample, exposition
+from dragoman.server.replica import ReplicaNumbers
 from dragoman.service.principal import Principal
 from dragoman.stores.webhooks import PendingOverview
 from dragoman.testing.clock import FakeClock
@@ -23,6 +24,7 @@ class Process:
     def __init__(self, overview: PendingOverview | None = None) -> None:
         self.clock: Clock = FakeClock()
         self.is_ready = True
+        self.replica: ReplicaNumbers | None = None
         self.live_tasks = 3
         self.open_streams = 2
         self.running_turns = 7
@@ -112,6 +114,28 @@ async def test_every_number_is_there() -> None:
         "dragoman_push_oldest_pending_seconds": 1.5,
         "dragoman_push_dead_letters": 8,
     }
+
+
+async def test_one_of_several_tells_which_it_is_and_how_it_stands_with_the_others() -> None:
+    process = Process()
+    process.replica = ReplicaNumbers(
+        id="r-1", has_lease=False, lapses=2, has_bus=True, followed=4, taken_over=5, lost=6
+    )
+    found = numbers(await ask(Metrics(process, local=closed_door(), door=None)))
+    assert all(name.endswith('{replica="r-1"}') for name in found)
+    told = {name.partition("{")[0]: value for name, value in found.items()}
+    assert (
+        told.items()
+        >= {
+            "dragoman_ready": 1,
+            "dragoman_lease_valid": 0,
+            "dragoman_lease_lapses_total": 2,
+            "dragoman_bus_connected": 1,
+            "dragoman_tasks_followed_elsewhere": 4,
+            "dragoman_tasks_taken_over_total": 5,
+            "dragoman_tasks_lost_total": 6,
+        }.items()
+    )
 
 
 async def test_nothing_waits_for_no_time() -> None:

@@ -92,6 +92,7 @@ async def test_a_lease_is_renewed_three_times_in_its_length() -> None:
             await on.pass_time(LEASE / 3)
         assert on.store.beats - before == 6
         assert (on.replica.is_sure, on.replica.may_judge, on.late) == (True, True, 0)
+        assert on.replica.lapses == 0
 
 
 async def test_a_replica_that_stood_still_is_not_sure_until_it_has_renewed_its_lease() -> None:
@@ -101,7 +102,7 @@ async def test_a_replica_that_stood_still_is_not_sure_until_it_has_renewed_its_l
         assert not on.replica.is_sure
         for _ in range(5):
             await pass_over()
-        assert (on.replica.is_sure, on.late) == (True, 1)
+        assert (on.replica.is_sure, on.late, on.replica.lapses) == (True, 1, 1)
 
 
 async def test_nobody_is_sure_until_it_is_known_what_was_lost() -> None:
