@@ -22,6 +22,7 @@ from benches.metrics.scenarios import (
     OURS_ELSEWHERE,
     OURS_GRPC,
     OURS_HERE,
+    OURS_IN_TURN,
     OURS_KEYED,
     OURS_MEASURED,
     OURS_MEMORY,
@@ -123,7 +124,19 @@ ROWS: Final = (
         floor=30,
         goal=70,
     ),
-    # What it costs to have a database in common: at most a tenth more.
+    # What it costs to be one of two, each with a core to itself: at most a tenth more.
+    Row(
+        "replicas-in-turn",
+        "Two replicas in turn against one, CPU",
+        "replicas",
+        "per_cpu_second",
+        "req/cpu s",
+        OURS_IN_TURN,
+        limit=OURS_POSTGRES,
+        of_limit=0.91,
+        is_share_floor=True,
+    ),
+    # What it costs to write to one database at once: the same.
     Row(
         "replicas",
         "Two replicas against two servers apart, CPU",

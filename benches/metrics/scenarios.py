@@ -32,6 +32,7 @@ __all__ = (
     "OURS_ELSEWHERE",
     "OURS_GRPC",
     "OURS_HERE",
+    "OURS_IN_TURN",
     "OURS_KEYED",
     "OURS_MEASURED",
     "OURS_MEMORY",
@@ -105,6 +106,7 @@ SDK_GRPC, BARE_GRPC = "a2a-sdk gRPC", "bare gRPC"
 OURS_TOLD_OF = "dragoman webhooks"
 OURS_POSTGRES, SDK_POSTGRES = "dragoman postgres", "a2a-sdk postgres"
 OURS_REPLICAS, OURS_APART = "dragoman 2 replicas", "dragoman 2 servers apart"
+OURS_IN_TURN = "dragoman 2 replicas in turn"
 OURS_HERE, OURS_ELSEWHERE = "dragoman same replica", "dragoman other replica"
 SDK_ELSEWHERE = "a2a-sdk other replica"
 OUR_CALLER, SDK_CALLER = "dragoman client", "a2a-sdk client"
@@ -175,12 +177,13 @@ SCENARIOS: Final = (
         max_rounds=4,
     ),
     # One alone, two on one database, and two that have nothing in common but the core they run on.
-    # Two are sent twice as much at once.
+    # Two are sent twice as much at once, or the same one after the other.
     Scenario(
         "replicas",
         (
             Lane(OURS_POSTGRES, _SUBJECT_POSTGRES, samples.send_many),
             Lane(OURS_REPLICAS, _SUBJECT_REPLICAS, samples.send_many),
+            Lane(OURS_IN_TURN, _SUBJECT_REPLICAS, samples.send_in_turn),
             Lane(OURS_APART, _SUBJECT_APART, samples.send_many),
         ),
         prepare=samples_replicas.warm,
