@@ -101,6 +101,8 @@ class RemoteBus:
         self._replica_id = ""
         self._is_connected = False
         self._is_lost = False
+        # Why there was no connection at the last attempt: said once, not at each.
+        self._refusal = ""
         self._closing = asyncio.Event()
         self._keeper: asyncio.Task[None] | None = None
 
@@ -180,10 +182,15 @@ class RemoteBus:
         """Return a new connection, or None."""
         self._is_lost = False
         try:
-            return await self._connect(self._replica_id, self._listeners.hear, self._note_loss)
+            line = await self._connect(self._replica_id, self._listeners.hear, self._note_loss)
         except OSError as error:
-            _logger.warning("%s: no connection: %s", self._name, error)
+            refusal = str(error)
+            level = logging.DEBUG if refusal == self._refusal else logging.WARNING
+            _logger.log(level, "%s: no connection: %s; trying until it works", self._name, refusal)
+            self._refusal = refusal
             return None
+        self._refusal = ""
+        return line
 
     def _note_loss(self) -> None:
         self._is_lost = True

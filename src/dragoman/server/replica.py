@@ -53,6 +53,8 @@ class Replica:
     """An identity, new at every start, and a lease that is renewed for as long as it works.
 
     Attributes:
+        is_in_touch: the store answered when the lease was last to be renewed. One who writes knows
+            sooner that it is gone; one who has nothing to write knows it by this.
         lapses: how often the lease had run out when it was renewed.
     """
 
@@ -61,6 +63,7 @@ class Replica:
         self._store = store
         self._clock = clock
         self._lease_seconds = lease_seconds
+        self.is_in_touch = True
         self.lapses = 0
         self._renewed_ms = 0
         self._late_ms = -math.inf
@@ -126,12 +129,15 @@ class Replica:
                     _logger.warning("the lease had run out; others may have taken over tasks")
                     await was_late()
             except StoreError as error:
+                self.is_in_touch = False
                 _logger.warning("the lease could not be renewed: %s", error)
                 continue
             except Exception:
                 # Were this to end, the lease would run out for good.
+                self.is_in_touch = False
                 _logger.exception("the lease could not be renewed")
                 continue
+            self.is_in_touch = True
             # Nobody is sure of anything before it is known what was lost.
             self.lapses += is_late
             is_late = False

@@ -98,7 +98,8 @@ class Runtime:
         if self._parts is None or self.hub.is_closing:
             return False
         store, runner, _ = self._parts
-        return store.is_available and not runner.is_draining
+        is_in_touch = self._cluster is None or self._cluster.replica.is_in_touch
+        return store.is_available and is_in_touch and not runner.is_draining
 
     @property
     def replica_id(self) -> str:

@@ -136,6 +136,22 @@ async def test_a_line_that_reports_its_loss_is_replaced() -> None:
         assert first.is_closed
 
 
+async def test_why_there_is_no_connection_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
+    server = Server()
+    server.refusal = ConnectionRefusedError("nobody there")
+    async with opened(server) as bus:
+        await until(lambda: server.attempts > 3)
+        assert caplog.text.count("nobody there") == 1
+        server.refusal = ConnectionRefusedError("full")
+        await until(lambda: "full" in caplog.text)
+        server.refusal = None
+        await until(lambda: bus.is_connected)
+        server.refusal = ConnectionRefusedError("full")
+        server.line.lost()
+        # It is news again.
+        await until(lambda: caplog.text.count("full") == 2)
+
+
 async def test_a_line_that_fails_at_once_is_no_connection() -> None:
     server = Server()
     async with opened(server) as bus:

@@ -129,9 +129,10 @@ async def test_a_store_that_is_gone_is_tried_again(caplog: pytest.LogCaptureFixt
         on.store.is_down = True
         await on.pass_time(LEASE / 3)
         assert "could not be renewed" in caplog.text
+        assert not on.replica.is_in_touch
         on.store.is_down = False
         await on.pass_time(LEASE / 3)
-        assert (on.replica.is_sure, on.late) == (True, 0)
+        assert (on.replica.is_in_touch, on.replica.is_sure, on.late) == (True, True, 0)
 
 
 async def test_a_lease_that_was_given_up_is_not_renewed() -> None:

@@ -110,6 +110,7 @@ class PostgresTaskStore:
         """Get the tables and the writer ready, once the database is there."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self._patience_seconds
+        told = ""
         while True:
             try:
                 await self._prepare()
@@ -122,7 +123,10 @@ class PostgresTaskStore:
                         f"{name} cannot be used ({reason}); check the address and the user's rights"
                     )
                     raise UsageError(message) from error
-                _logger.warning("%s is out of reach (%s); trying again", name, reason)
+                if reason != told:
+                    seconds = self._patience_seconds
+                    _logger.warning("%s: %s; trying for up to %g s", name, reason, seconds)
+                    told = reason
                 await asyncio.sleep(_RETRY_SECONDS)
             else:
                 return

@@ -438,13 +438,17 @@ async def test_a_database_without_rights_is_named(url: str) -> None:
         ask(url, "DROP ROLE nobody_in_particular")
 
 
-async def test_a_database_that_is_being_started_is_waited_for() -> None:
+async def test_a_database_that_is_being_started_is_waited_for(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     with running_postgres() as server:
         server.stop()
         store = PostgresTaskStore(server.url())
         opening = asyncio.ensure_future(store.open())
-        await asyncio.wait([opening], timeout=0.2)
+        await asyncio.wait([opening], timeout=0.8)
         assert not opening.done()
+        # Not once for every try.
+        assert caplog.text.count("trying for up to 15 s") == 1
         await asyncio.to_thread(server.start)
         await opening
         assert store.is_available
