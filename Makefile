@@ -9,7 +9,9 @@ ARGS ?=
 WORKERS ?= 3
 
 BIN := .venv/bin
-PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist=loadfile --inline-snapshot=disable
+# In the order of tests/conftest.py, not by the number of tests in a file.
+PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist=loadfile --no-loadscope-reorder \
+  --inline-snapshot=disable
 PROTO := src/dragoman/_proto
 PIP := $(BIN)/python -m pip install --disable-pip-version-check -qq -c constraints.txt
 

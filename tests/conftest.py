@@ -27,3 +27,12 @@ def pytest_terminal_summary(
     seed = config.getoption("randomly_seed", default=None)
     if seed is not None:
         terminalreporter.write_line(f"repeat this order with --randomly-seed={seed}")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the files that take long: at the end there would be nothing to do beside them.
+
+    They are known by tests that have asked for more time than others.
+    """
+    long = {item.path for item in items if item.get_closest_marker("timeout") is not None}
+    items.sort(key=lambda item: item.path not in long)
