@@ -30,9 +30,13 @@ class Begin(Struct, frozen=True, gc=False):
 
 
 class Deliver(Struct, frozen=True, gc=False):
-    """Hand a further message to the task."""
+    """Hand a further message to the task.
+
+    ``is_answer`` is false for one that was sent when nothing had been asked: it waits its turn.
+    """
 
     message: Message
+    is_answer: bool = True
 
 
 class Cancel(Struct, frozen=True, gc=False):

@@ -127,7 +127,7 @@ def _deliver(standing: Standing, command: Deliver, now_ms: int) -> Decision:
         # R-3.1.1-2, R-T.lot-1: what has ended does not start again.
         name = "no state" if state is None else state.value
         raise TaskEndedError(standing.task_id, name, NO_MORE_MESSAGES)
-    if state.is_interrupted:
+    if state.is_interrupted and command.is_answer:
         moved, append = _move(standing, TaskState.WORKING, now_ms)
         return moved, (Record(command.message), append, ResumeTurn(command.message))
     queued = replace(standing, unread=standing.unread + 1)

@@ -97,7 +97,7 @@ class Deliveries:
             storing = self._nursery.spawn(self._store_item(live, item, send), name=live.task_id)
             return Delivery(settled, _stored(storing, item))
         if send is not None:
-            live.answers_send(send)
+            live.answers_send(send, errand.message)
         settled = live.settled()
         self._go_on(live, answer)
         return Delivery(settled, live.durable())
@@ -108,8 +108,8 @@ class Deliveries:
         A task whose turn is being stopped takes nothing up, unless it ``is_ending`` and has to know
         of everything for that.
         """
-        store, seen = self._store, live.seen
-        if seen is None or not isinstance(store, SharedTaskStore):
+        store = self._store
+        if live.seen is None or not isinstance(store, SharedTaskStore):
             return True
         try:
             items = await store.read_inbox(live.task_id)
@@ -122,11 +122,27 @@ class Deliveries:
         if is_stopped or live.failure is not None or live.standing.has_ended:
             return True
         # Messages first: what is known when a task ends goes into its history.
-        for item in sorted(items, key=lambda item: item.body == CANCEL_ITEM):
-            if item.n not in seen:
-                seen.add(item.n)
+        for item in sorted(items, key=_is_cancel):
+            if item.n not in live.seen:
+                live.seen.add(item.n)
                 self.take(live, item)
         return True
+
+    async def find_copy(self, live: LiveTask) -> int | None:
+        """Return the number in the inbox of what the task has just been answered with.
+
+        0 if it is not there; None if the inbox cannot be read now.
+        """
+        store = self._store
+        if not isinstance(store, SharedTaskStore):
+            return 0
+        try:
+            items = await store.read_inbox(live.task_id)
+        except StoreError:
+            return None
+        messages = [item for item in items if item.body != CANCEL_ITEM]
+        copies = (i.n for i in messages if live.is_answered_by(decode_errand(i.body).message))
+        return next(copies, 0)
 
     def take(self, live: LiveTask, item: InboxItem) -> None:
         """Hand to a task what is in its inbox already."""
@@ -136,8 +152,12 @@ class Deliveries:
                 self._cancel(live)
             return
         errand = decode_errand(item.body)
+        if live.is_answered_by(errand.message):
+            live.take_up(item.n)  # It came here as well, and is on its way to the store.
+            return
         _end_stale_question(live)
-        answer = _answer(live, errand)
+        # Sent before there was a question, it is no answer to it.
+        answer = _answer(live, errand, is_answer=errand.is_answer)
         if answer is None:
             live.inbox.append(_queued(item.n, errand))
         else:
@@ -166,7 +186,7 @@ class Deliveries:
         """Hand to a task what ``take_out`` has taken out, before all that is on its way."""
         on_their_way = tuple(live.inbox)
         live.inbox.clear()
-        for item in items:
+        for item in sorted(items, key=_is_cancel):
             if live.standing.has_ended:
                 break
             if isinstance(item, InboxItem):
@@ -235,13 +255,17 @@ def _end_stale_question(live: LiveTask) -> None:
         live.execute(GoOn())
 
 
-def _answer(live: LiveTask, errand: Errand) -> Errand | None:
+def _is_cancel(item: QueuedErrand | InboxItem) -> bool:
+    return isinstance(item, InboxItem) and item.body == CANCEL_ITEM
+
+
+def _answer(live: LiveTask, errand: Errand, *, is_answer: bool = True) -> Errand | None:
     """Let the task decide about a message: it is the answer, as noted, or has to wait (None).
 
     A secret that has to wait is shown to nobody: only who has asked for it may see it.
     """
     question = _question(live)
-    effects = live.execute(Deliver(errand.message))
+    effects = live.execute(Deliver(errand.message, is_answer=is_answer))
     if isinstance(effects[0], Enqueue):
         return None
     if errand.sealed:

@@ -103,3 +103,8 @@ class QueuedErrand:
     def is_stored(self) -> bool:
         """Tell whether it is durable."""
         return self.stored.done() and not self.stored.exception()
+
+    @property
+    def is_lost(self) -> bool:
+        """Tell whether it could not be stored."""
+        return self.stored.done() and self.stored.exception() is not None

@@ -85,6 +85,7 @@ class LiveTask:
     # Beyond 30 attributes an object without slots needs a full dictionary of its own.
     __slots__ = (
         "_announce",
+        "_answer",
         "_clock",
         "_document",
         "_draft",
@@ -154,6 +155,7 @@ class LiveTask:
         self.seen = seen
         self._announce = announce
         self._ending: Ending | None = None
+        self._answer: Message | None = None
         self.record = record
         self.standing = standing
         self.channel = channel
@@ -339,9 +341,28 @@ class LiveTask:
         """Note that item ``n`` leaves the inbox with the next write."""
         self._draft.inbox_taken += (n,)
 
-    def answers_send(self, record: SendRecord) -> None:
-        """Let the next write remember which send it answers."""
+    def answers_send(self, record: SendRecord, message: Message) -> None:
+        """Let the next write remember which send it answers, which has brought this message."""
         self._draft.send = record
+        self._answer = message
+
+    def is_answered_by(self, message: Message) -> bool:
+        """Tell whether this is the message of a send that the store does not know of yet."""
+        return self._answer == message
+
+    def write_again(self, write: TaskWrite, copy: int) -> None:
+        """Write what was refused because its send is known, with the copy of it in the inbox."""
+        if self._in_flight is not write or self.seen is None:
+            return  # The task is another replica's by now.
+        if copy:
+            self.seen.add(copy)
+        self._in_flight = write = replace(
+            write,
+            send=None,
+            inbox_taken=(*write.inbox_taken, copy) if copy else write.inbox_taken,
+            inbox_seen=None if write.inbox_seen is None else self.seen.mark,
+        )
+        self._store.append(write, self._committed)
 
     def history(self) -> tuple[Message, ...]:
         """Return the messages of the task so far."""
@@ -418,6 +439,7 @@ class LiveTask:
         self.attempts = self._stored_attempts = attempts
         self._stored_state = standing.state
         self._draft = Draft()
+        self._answer = None
         self._document = None
         self._paused_at = 0
         self._is_status_due = False
@@ -451,9 +473,11 @@ class LiveTask:
     def _take_back(self, ending: Ending, write: TaskWrite) -> None:
         """Be again as before the end; ``write``, which the store has refused, is to be written."""
         self._ending = None
-        self.standing = ending.standing
+        # Some could not be stored meanwhile, and their senders know.
+        self.inbox = deque(item for item in ending.inbox if not item.is_lost)
+        lost = len(ending.inbox) - len(self.inbox)
+        self.standing = replace(ending.standing, unread=ending.standing.unread - lost)
         self._fold.rewind(ending.fold)
-        self.inbox = deque(ending.inbox)
         # Nothing of the log comes after an end.
         self._draft.put_back(write, but_for=ending.added)
         self._status_at_ms = ending.status_at_ms
@@ -563,6 +587,8 @@ class LiveTask:
             return
         events = number_events(self._stored_seq + 1, write.entries, self._stored_seq)
         self._stored_seq += write.events
+        if self._draft.send is None:
+            self._answer = None
         self._stored_mark = self._flying_mark
         if write.state is not None:
             self._stored_state = write.state
@@ -587,6 +613,12 @@ class LiveTask:
         if isinstance(error, UnreadError) and ending is not None:
             self._take_back(ending, write)
             self._watcher.end_refused(self, ending.command)
+            return
+        if isinstance(error, SentBeforeError) and self.is_stored and self.seen is not None:
+            # The same message, for this very task: what it has led to here stands. Nothing else is
+            # written before its copy is found.
+            self._in_flight = write
+            self._watcher.sent_before(self, write)
             return
         if isinstance(error, ConflictError):
             self.failure = TaskLostError()

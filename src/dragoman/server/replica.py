@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import math
 from collections.abc import Awaitable, Callable
 from typing import Final
 
@@ -18,7 +17,7 @@ from msgspec import Struct
 
 from dragoman.clock import Clock
 from dragoman.errors import StoreError, StoreUnavailableError
-from dragoman.stores.base import SharedTaskStore
+from dragoman.stores.base import SharedTaskStore, StoredTask
 
 __all__ = ("Replica", "ReplicaNumbers")
 
@@ -26,6 +25,9 @@ _logger = logging.getLogger(__name__)
 
 _BEATS_PER_LEASE: Final = 3
 """Two beats in a row may be lost, or late, before anybody takes notice."""
+
+_TRIES_PER_LEASE: Final = 20
+"""How soon one that failed is tried again: it has taken a part of the time that there is."""
 
 
 class ReplicaNumbers(Struct, frozen=True, kw_only=True, gc=False):
@@ -66,7 +68,7 @@ class Replica:
         self.is_in_touch = True
         self.lapses = 0
         self._renewed_ms = 0
-        self._late_ms = -math.inf
+        self._late_ms = 0
         self._has_left = False
         # A renewal that is on its way would undo the end of the lease.
         self._renewing = asyncio.Lock()
@@ -77,21 +79,28 @@ class Replica:
 
         Counted from before the lease was last renewed, so this ends before the lease does.
         """
-        return self._clock.now_ms() - self._renewed_ms < self._lease_seconds * 1000
+        is_renewed = self._clock.now_ms() - self._renewed_ms < self._lease_seconds * 1000
+        return is_renewed and not self._has_left
 
     @property
     def may_judge(self) -> bool:
         """Tell whether this replica can know which others are dead.
 
-        Not for the time of a lease after its own had run out: most likely the store was out of
-        reach, for all of them, and the others just have not been heard of yet.
+        Not while its own lease may have run out, nor for the time of a lease after that, or after
+        its start: most likely the store was out of reach, for all of them, and the others just have
+        not been heard of yet.
         """
-        return self._clock.now_ms() - self._late_ms >= self._lease_seconds * 1000
+        is_steady = self._clock.now_ms() - self._late_ms >= self._lease_seconds * 1000
+        return is_steady and self.is_sure
+
+    def may_take(self, stored: StoredTask) -> bool:
+        """Tell whether a task that no lease speaks for may be taken from whoever has it."""
+        return stored.holder in ("", self.id) or self.may_judge
 
     async def join(self) -> None:
         """Begin the lease, as soon as the store is there."""
         while True:
-            self._renewed_ms = self._clock.now_ms()
+            self._renewed_ms = self._late_ms = self._clock.now_ms()
             try:
                 await self._store.join(self.id, lease_seconds=self._lease_seconds)
             except StoreUnavailableError as error:
@@ -114,11 +123,13 @@ class Replica:
             was_late: called when it had run out meanwhile, until it could tell what was lost.
         """
         is_late = False
+        pause = between = self._lease_seconds / _BEATS_PER_LEASE
         while True:
-            await self._clock.sleep(self._lease_seconds / _BEATS_PER_LEASE)
+            await self._clock.sleep(pause)
             # Asked beforehand: the answer that it was too late may be lost, and the next one good.
             is_late = is_late or not self.is_sure
             began_ms = self._clock.now_ms()
+            pause = self._lease_seconds / _TRIES_PER_LEASE
             try:
                 async with self._renewing:
                     if self._has_left:
@@ -142,3 +153,4 @@ class Replica:
             self.lapses += is_late
             is_late = False
             self._renewed_ms = began_ms
+            pause = max(0.0, between - (self._clock.now_ms() - began_ms) / 1000)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from typing import Final
 
 from msgspec import Struct
@@ -45,7 +46,11 @@ class ResumptionLimits(Struct, frozen=True, kw_only=True):
 
 
 class Resumption:
-    """Decides about tasks that are not at work here and now."""
+    """Decides about tasks that are not at work here and now.
+
+    Args:
+        may_take: tells of a task that no living replica has whether it may be taken up here.
+    """
 
     def __init__(
         self,
@@ -56,6 +61,7 @@ class Resumption:
         clock: Clock,
         nursery: Nursery,
         limits: ResumptionLimits,
+        may_take: Callable[[StoredTask], bool] = lambda _: True,
     ) -> None:
         self._worker = worker
         self._store = store
@@ -63,6 +69,7 @@ class Resumption:
         self._clock = clock
         self._nursery = nursery
         self._limits = limits
+        self._may_take = may_take
         # What is to be run again after a while.
         self._delayed: set[str] = set()
 
@@ -76,8 +83,14 @@ class Resumption:
         outcomes: list[bool | None] = []
         after_id = ""
         while batch := await self._store.at_work(after_id=after_id, limit=_BATCH):
+            # What is at work here is nobody's to take up, whatever a lease says.
+            left = [
+                stored
+                for stored in batch
+                if self._runner.held(stored.id) is None and self._may_take(stored)
+            ]
             # Together, so that they share commits.
-            outcomes += await asyncio.gather(*map(self._try_to_resume, batch))
+            outcomes += await asyncio.gather(*map(self._try_to_resume, left))
             after_id = batch[-1].id
         if outcomes:
             _logger.warning(
@@ -109,6 +122,8 @@ class Resumption:
             live = self._runner.find(stored.scope, stored.id)
             if live is not None and live.turn is not None:
                 continue  # It has a timer of its own.
+            if live is None and not self._may_take(stored):
+                continue
             try:
                 if stored.state.is_interrupted:
                     await self._end_question(stored)
@@ -118,6 +133,11 @@ class Resumption:
                 continue  # Another replica was faster.
             except A2AError as error:
                 _logger.warning("task %s could not be woken: %s", stored.id, error.message)
+            except StoreError:
+                raise
+            except Exception:
+                # One that cannot be read must not keep all others from being woken.
+                _logger.exception("task %s cannot be woken; it stays as it is", stored.id)
 
     def park_idle(self) -> None:
         """Put aside what has waited long enough and nobody looks at."""
@@ -169,7 +189,8 @@ class Resumption:
                     current = await self._store.load(stored.scope, stored.id)
                     if current is None or current.is_elsewhere:
                         return
-                    if not current.state.is_terminal:
+                    # Another replica may have run it as far as its end, or a question.
+                    if not (current.state.is_terminal or current.state.is_interrupted):
                         await self._run_again(current)
                 except (StoreError, UnavailableError) as error:
                     _logger.debug("task %s has to wait for its store: %s", stored.id, error)
@@ -180,7 +201,8 @@ class Resumption:
 
     async def _run_again(self, stored: StoredTask) -> None:
         live = await self._runner.adopt(stored)
-        if live.turn is None and not live.standing.has_ended:
+        # Whoever had it may have asked something before it was taken over.
+        if live.turn is None and not live.standing.has_ended and not live.is_questioned:
             live.count_attempt()
             self._runner.run_again(live)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -46,12 +46,14 @@ from dragoman.server.watcher import TaskLostError
 from dragoman.service.principal import ANONYMOUS
 from dragoman.service.worker import Failed, Plan, Suspended, Worker
 from dragoman.stores.base import (
+    InboxItem,
     JournalEntry,
     NewTask,
     Scope,
     SendRecord,
     StoredTask,
     TaskStore,
+    TaskWrite,
 )
 
 __all__ = ("INTERRUPTED_REASON", "Limits", "Runner")
@@ -284,20 +286,33 @@ class Runner:
             # Now that nobody else writes to it any more.
             stored = await self._store.load(known.scope, known.id)
             journal = await self._store.read_journal(known.id)
+            live, rest = self._revive(known, stored, journal, epoch)
         except BaseException:
             self._release(known.id, epoch)
             raise
+        self._live[known.id] = live
+        for item in rest:
+            self._deliveries.take(live, item)
+        return live
+
+    def _revive(
+        self,
+        known: StoredTask,
+        stored: StoredTask | None,
+        journal: Sequence[JournalEntry],
+        epoch: int,
+    ) -> tuple[LiveTask, Sequence[InboxItem]]:
+        """Return a task as the store has it, and what is to be handed to it."""
         if self._is_draining:
             # What is live is being handed over, or has been.
-            self._release(known.id, epoch)
             raise UnavailableError(_STOPPING)
         if stored is None or stored.state.is_terminal:
             # Its last holder has ended it after all.
             raise ConflictError(known.id)
-        if self._elsewhere is not None:
-            self._elsewhere.note_taken(known)
         fold = fold_of(stored)
         queue, rest = queue_of(stored)
+        if self._elsewhere is not None:
+            self._elsewhere.note_taken(known)
         live = LiveTask(
             watcher=self,
             store=self._store,
@@ -321,10 +336,7 @@ class Runner:
         )
         live.inbox.extend(queue)
         live.paused_ms = self._clock.now_ms()
-        self._live[stored.id] = live
-        for item in rest:
-            self._deliveries.take(live, item)
-        return live
+        return live, rest
 
     def run_again(self, live: LiveTask) -> None:
         """Run the turn that a task was in from the top; end the task if its skill forbids that."""
@@ -422,9 +434,14 @@ class Runner:
             live.fail_waiters(UnavailableError(_STOPPING))
 
     async def _hand_over(self, live: LiveTask) -> None:
-        """Leave a task for the next start, which does not count as an attempt."""
+        """Leave a task for the next start, which does not count as an attempt; or for another."""
         await live.durable()
-        await self._store.take_over(live.task_id, live.epoch, attempts=max(0, live.attempts) - 1)
+        attempts = max(0, live.attempts) - 1
+        epoch = await self._store.take_over(live.task_id, live.epoch, attempts=attempts)
+        if self._elsewhere is not None:
+            # From here on others know better how it is.
+            self._live.pop(live.task_id, None)
+            await self._elsewhere.store.release(live.task_id, epoch)
 
     def task_ended(self, live: LiveTask) -> None:
         """Forget a task that is over; its followers keep what they need."""
@@ -449,6 +466,15 @@ class Runner:
             self._drop(live)
         else:
             self._nursery.spawn(self._recover(live), name=f"recovery of {live.task_id}")
+
+    def sent_before(self, live: LiveTask, write: TaskWrite) -> None:
+        """Find the other copy of a message that another replica has got first; it is this one."""
+        self._spawn_errand(self._write_again(live, write), f"copies for {live.task_id}")
+
+    async def _write_again(self, live: LiveTask, write: TaskWrite) -> None:
+        while (copy := await self._deliveries.find_copy(live)) is None:
+            await self._clock.sleep(STORE_POLL_SECONDS)
+        live.write_again(write, copy)
 
     def end_refused(self, live: LiveTask, command: Command) -> None:
         """Look into the inbox of a task, then end it anew or go on with what was there."""
@@ -512,6 +538,9 @@ class Runner:
 
     async def _recover(self, live: LiveTask) -> None:
         """Bring a task back to what the store has, as soon as the store is back."""
+        # What becomes of these is in what is read then.
+        if on_their_way := [item.stored for item in live.inbox if not item.stored.done()]:
+            await asyncio.wait(on_their_way)
         stored, journal = await self._read_when_available(live)
         if stored is None:
             _logger.warning("task %s was never stored; its turn is stopped", live.task_id)
@@ -525,6 +554,8 @@ class Runner:
             # Put aside first, so that nothing of it comes between.
             live.lost = Suspended()
             await self._stop(live, live.turn)
+            if self._live.get(live.task_id) is not live:
+                return  # It was let go of meanwhile.
             live.turn = None
             live.paused_ms = self._clock.now_ms()
         else:

@@ -215,6 +215,7 @@ class Runtime:
                     attempts=settings.max_attempts,
                     park_after_seconds=settings.park_after_seconds,
                 ),
+                may_take=(lambda _: True) if cluster is None else cluster.replica.may_take,
             )
             retention = Retention(
                 store=store,

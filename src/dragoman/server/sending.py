@@ -225,7 +225,11 @@ class Sender:
                 raise await self._refusal(stored.id, stored.state, record)
             # Asked again: it may have come to life while the store was looked at.
             live = self._runner.find(scope, stored.id)
-            if live is None and self._elsewhere is not None and not _is_for_us(stored):
+            if (
+                live is None
+                and self._elsewhere is not None
+                and not (_is_for_us(stored) and self._elsewhere.replica.may_take(stored))
+            ):
                 return await self._post(self._elsewhere, stored, request, call, record)
             live = live or await self._runner.adopt(stored)
         context_id = live.record.context_id

@@ -14,11 +14,12 @@ import logging
 from dragoman.bus.base import InboxFilled, WorkReleased
 from dragoman.clock import Clock
 from dragoman.errors import A2AError, StoreError
+from dragoman.server.deliveries import queue_of
 from dragoman.server.elsewhere import Elsewhere
 from dragoman.server.nursery import Nursery
 from dragoman.server.resumption import Resumption
 from dragoman.server.runner import Runner
-from dragoman.stores.base import CANCEL_ITEM, Scope
+from dragoman.stores.base import Scope
 
 __all__ = ("Sweep",)
 
@@ -75,6 +76,8 @@ class Sweep:
         known = self._elsewhere.known()
         if known:
             self._elsewhere.look_at(await self._elsewhere.store.moved(known))
+        # Before the inboxes, of which there may be many: nobody does this work.
+        await self._resumption.resume_all("a replica that is gone")
         for scope, task_id in await self._elsewhere.store.filled():
             try:
                 await self._look_into(scope, task_id)
@@ -83,8 +86,6 @@ class Sweep:
             except Exception:
                 # One that cannot be read must not keep all others from being taken over.
                 _logger.exception("the inbox of task %s cannot be taken up", task_id)
-        if self._elsewhere.replica.may_judge:
-            await self._resumption.resume_all("a replica that is gone")
 
     async def check_held(self) -> None:
         """Let go of tasks that others have taken over, after the lease had run out."""
@@ -115,14 +116,16 @@ class Sweep:
             await self._adopt(scope, task_id)
 
     async def _adopt(self, scope: Scope, task_id: str) -> None:
-        """Take up a task that waits and that nobody holds, if there is word for it.
+        """Take up a task that nobody holds, if what it waits for is there, or it is to be canceled.
 
-        One that is at work is resumed with the rest of the dead's; one that sleeps has time.
+        One that is at work is resumed with the rest of the dead's; one that sleeps has time, and so
+        has a message that waits for the turn after this one.
         """
         stored = await self._elsewhere.store.load(scope, task_id)
         if stored is None or stored.is_elsewhere or stored.state.is_terminal:
             return
-        if not stored.state.is_interrupted and all(i.body != CANCEL_ITEM for i in stored.inbox):
+        _, urgent = queue_of(stored)
+        if not urgent or not self._elsewhere.replica.may_take(stored):
             return
         try:
             await self._runner.adopt(stored)

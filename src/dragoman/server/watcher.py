@@ -9,6 +9,7 @@ from dragoman.errors import StoreError, UnavailableError
 if TYPE_CHECKING:
     from dragoman.engine.commands import Command
     from dragoman.server.live import LiveTask
+    from dragoman.stores.base import TaskWrite
 
 __all__ = ("TaskLostError", "Watcher")
 
@@ -30,6 +31,13 @@ class Watcher(Protocol):
 
     def write_lost(self, live: LiveTask, error: StoreError) -> None:
         """A write has failed; the task refuses commands until it is ``reset`` or dropped."""
+        ...
+
+    def sent_before(self, live: LiveTask, write: TaskWrite) -> None:
+        """A write was refused because another replica has got its message first; so has the inbox.
+
+        The task waits for ``write_again``.
+        """
         ...
 
     def end_refused(self, live: LiveTask, command: Command) -> None:

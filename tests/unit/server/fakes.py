@@ -180,6 +180,7 @@ class RecordingWatcher:
         self.ended: list[LiveTask] = []
         self.lost: list[tuple[LiveTask, StoreError]] = []
         self.refused: list[tuple[LiveTask, Command]] = []
+        self.known: list[tuple[LiveTask, TaskWrite]] = []
 
     def task_ended(self, live: LiveTask) -> None:
         """Remember it."""
@@ -188,6 +189,10 @@ class RecordingWatcher:
     def write_lost(self, live: LiveTask, error: StoreError) -> None:
         """Remember it."""
         self.lost.append((live, error))
+
+    def sent_before(self, live: LiveTask, write: TaskWrite) -> None:
+        """Remember it."""
+        self.known.append((live, write))
 
     def end_refused(self, live: LiveTask, command: Command) -> None:
         """Remember it."""

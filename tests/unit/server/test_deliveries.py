@@ -9,7 +9,12 @@ from msgspec.structs import replace
 from dragoman.engine.commands import Ask, Begin, Cancel, Command, Deliver, Start
 from dragoman.engine.fold import TaskFold
 from dragoman.engine.machine import Standing
-from dragoman.errors import ConflictError, SentBeforeError, StoreUnavailableError
+from dragoman.errors import (
+    ConflictError,
+    SentBeforeError,
+    StoreUnavailableError,
+    UnavailableError,
+)
 from dragoman.model.tasks import TaskState
 from dragoman.server.deliveries import Deliveries, queue_of
 from dragoman.server.errands import Answer, Errand, decode_answer, encode
@@ -38,10 +43,10 @@ def errand(text: str, *, is_answer: bool = False) -> Errand:
 
 
 class Store(SharedMemoryTaskStore):
-    """Cannot be read, or knows what is written from another replica, when it is told so."""
+    """Cannot be read, or written, when it is told so."""
 
     is_down = False
-    is_late = False
+    is_full = False
     is_outrun = False
 
     async def put_inbox(
@@ -52,8 +57,8 @@ class Store(SharedMemoryTaskStore):
         return await super().put_inbox(task_id, body, send, epoch=epoch)
 
     def append(self, write: TaskWrite, done: Done) -> None:
-        if self.is_late:
-            done(SentBeforeError("m-1"))
+        if self.is_full:
+            done(StoreUnavailableError("full"))
         else:
             super().append(write, done)
 
@@ -98,7 +103,7 @@ class Counter:
 
     async def lose_write(self) -> None:
         """Be as the store has it, which has not taken the last write."""
-        self.store.is_late = False
+        self.store.is_full = False
         stored = await self.store.load(SCOPE, "t-1")
         assert stored is not None
         items = self.deliveries.take_out(self.live, stored)
@@ -169,7 +174,7 @@ async def test_a_task_that_is_to_end_takes_in_everything_even_if_its_turn_is_sto
 async def test_an_answer_of_another_replica_goes_to_the_turn() -> None:
     async with counter() as on:
         await on.do(Ask(agent_message("which?"), is_auth=False))
-        await on.beside.post("t-1", encode(errand("blue")), None)
+        await on.beside.post("t-1", encode(errand("blue", is_answer=True)), None)
         await on.deliveries.take_in(on.live)
         assert on.again == [on.live]
         await on.live.durable()
@@ -180,7 +185,7 @@ async def test_an_answer_of_another_replica_goes_to_the_turn() -> None:
 async def test_a_secret_of_another_replica_is_kept_with_the_answer() -> None:
     async with counter() as on:
         await on.do(Ask(agent_message("your key?"), is_auth=False))
-        sealed = replace(errand("[not shown]"), sealed=b"\x00sealed")
+        sealed = replace(errand("[not shown]", is_answer=True), sealed=b"\x00sealed")
         await on.beside.post("t-1", encode(sealed), None)
         await on.deliveries.take_in(on.live)
         await on.live.durable()
@@ -245,16 +250,16 @@ async def test_what_a_lost_write_had_taken_up_is_taken_again() -> None:
 
 
 async def test_what_had_to_wait_may_be_the_answer_when_a_write_is_lost() -> None:
-    # An answer was on its way to the store when the same one came from another replica.
+    # An answer was on its way to the store when another one came from another replica.
     async with counter() as on:
         await on.do(Ask(agent_message("which?"), is_auth=False))
-        await on.beside.post("t-1", encode(errand("blue")), None)
+        await on.beside.post("t-1", encode(errand("blue", is_answer=True)), None)
         (item,) = await on.store.read_inbox("t-1")
-        on.store.is_late = True
-        on.live.execute(Deliver(user_message("blue", "blue")))
+        on.store.is_full = True
+        on.live.execute(Deliver(user_message("red", "red")))
         on.deliveries.take(on.live, item)
         assert on.queue() == ["blue"]
-        with pytest.raises(SentBeforeError):
+        with pytest.raises(UnavailableError):
             await on.live.durable()
         await on.lose_write()
         assert on.queue() == []

@@ -133,7 +133,7 @@ async def test_the_send_goes_with_one_write() -> None:
 
 async def test_a_later_send_goes_with_the_next_write() -> None:
     live = await asked()
-    live.task.answers_send(SEND)
+    live.task.answers_send(SEND, user_message("that"))
     live.do(Deliver(user_message("that")))
     await pass_over()
     assert live.store.writes[-1].send == SEND

@@ -90,6 +90,7 @@ class Member:
                 clock=clock,
                 nursery=self.nursery,
                 limits=ResumptionLimits(),
+                may_take=self.replica.may_take,
             ),
             elsewhere=elsewhere,
             clock=clock,
@@ -110,6 +111,16 @@ class Member:
     async def close(self) -> None:
         await self.runner.drain(0)
         await self.nursery.close()
+
+    async def outlive(self, clock: FakeClock) -> None:
+        """Keep the lease for longer than the others, who do not renew theirs."""
+        keeping = asyncio.ensure_future(self.replica.keep(self.sweep.check_held))
+        for _ in range(4):
+            await clock.until_asleep()
+            clock.advance(10 / 3)
+            for _ in range(5):
+                await pass_over()
+        keeping.cancel()
 
     async def begin(self, task_id: str = "t-1") -> None:
         live = self.runner.begin(task_id, NEW_TASK, Errand(message=user_message()), None)
@@ -168,7 +179,7 @@ async def test_the_inboxes_of_own_tasks_are_looked_into() -> None:
     async with two(ask) as (a, b, _):
         await a.begin()
         await until(a, TaskState.INPUT_REQUIRED)
-        await b.store.post("t-1", message("blue"), None)
+        await b.store.post("t-1", message("blue", is_answer=True), None)
         await b.sweep.sweep()
         assert (await a.stored()).state is TaskState.INPUT_REQUIRED
         await a.sweep.sweep()
@@ -180,8 +191,7 @@ async def test_a_task_that_waits_and_that_nobody_holds_gets_what_was_left_for_it
         await a.begin()
         await until(a, TaskState.INPUT_REQUIRED)
         await b.store.post("t-1", message("blue", is_answer=True), None)
-        clock.advance(10)
-        await b.store.beat()
+        await b.outlive(clock)
         await b.sweep.sweep()
         await until(b, TaskState.COMPLETED)
 
@@ -193,8 +203,7 @@ async def test_a_task_that_sleeps_is_left_asleep_unless_it_is_to_be_canceled() -
         assert live is not None
         live.note("sleep", "", b"1", wake_at_ms=clock.now_ms() + 10**9)
         await live.durable()
-        clock.advance(10)
-        await b.store.beat()
+        await b.outlive(clock)
         await b.store.post("t-1", message("more"), None)
         await b.sweep.sweep()
         assert b.runner.tasks() == ()
@@ -234,7 +243,7 @@ async def test_hints_lead_to_the_inbox_of_a_live_task_and_else_to_a_sweep() -> N
     async with two(ask) as (a, b, _):
         await a.begin()
         await until(a, TaskState.INPUT_REQUIRED)
-        await b.store.post("t-1", message("blue"), None)
+        await b.store.post("t-1", message("blue", is_answer=True), None)
         a.sweep.hear(InboxFilled("t-1"))
         await until(a, TaskState.COMPLETED)
         assert not a.alarm.is_set()
@@ -314,8 +323,7 @@ async def test_words_to_cancel_are_all_taken_up_with_the_task() -> None:
         await a.begin()
         for _ in range(2):
             await b.store.post("t-1", CANCEL_ITEM, None)
-        clock.advance(10)
-        await b.store.beat()
+        await b.outlive(clock)
         await b.sweep.sweep()
         await until(b, TaskState.CANCELED)
         assert await b.store.read_inbox("t-1") == ()
@@ -337,11 +345,11 @@ async def test_a_server_that_stops_takes_nothing_up_again() -> None:
 async def test_an_inbox_that_cannot_be_read_keeps_no_other_task_from_being_taken_over(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    async with two(Gate().run) as (a, b, _):
+    async with two(Gate().run) as (a, b, clock):
         await a.begin("t-1")
         await b.begin("t-2")
         await b.store.post("t-1", b"no errand", None)
-        await b.store.leave()
+        await a.outlive(clock)
         await a.sweep.sweep()
         assert [live.task_id for live in a.runner.tasks()] == ["t-1", "t-2"]
         assert "inbox of task t-1" in caplog.text

@@ -232,8 +232,8 @@ class PostgresTaskStore:
     async def beat(self) -> bool:
         """Renew the lease; False if it had run out."""
         values = self._reader.replica_id, self._lease_seconds
-        # There is time for another try.
-        limit_seconds = max(_LEAST_BEAT_SECONDS, self._lease_seconds / 3)
+        # There is time for two more tries.
+        limit_seconds = max(_LEAST_BEAT_SECONDS, self._lease_seconds / 5)
         try:
             async with asyncio.timeout(limit_seconds):
                 return (await self._lease.fetch(QUERIES["beat"], *values))[0][0]
