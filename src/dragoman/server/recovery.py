@@ -8,9 +8,9 @@ from dragoman.model.documents import TaskDocument
 from dragoman.model.messages import Message
 from dragoman.model.tasks import TaskState
 from dragoman.server.errands import decode_errand
-from dragoman.stores.base import CANCEL_ITEM, StoredTask
+from dragoman.stores.base import CANCEL_ITEM, NewTask, StoredTask
 
-__all__ = ("document_of", "fold_of", "question_of", "standing_of")
+__all__ = ("document_of", "fold_of", "question_of", "record_of", "standing_of")
 
 
 def fold_of(stored: StoredTask) -> TaskFold:
@@ -21,6 +21,17 @@ def fold_of(stored: StoredTask) -> TaskFold:
         fold = TaskFold.of(stored.snapshot.task())
     fold.replay(stored.tail)
     return fold
+
+
+def record_of(stored: StoredTask) -> NewTask:
+    """Return what was written when the task was created."""
+    return NewTask(
+        scope=stored.scope,
+        context_id=stored.context_id,
+        skill_id=stored.skill_id,
+        origin_dialect=stored.origin_dialect,
+        created_ms=stored.created_ms,
+    )
 
 
 def question_of(stored: StoredTask) -> Message | None:

@@ -37,7 +37,7 @@ from dragoman.server.errands import Errand, encode
 from dragoman.server.hub import Channel, Hub
 from dragoman.server.live import LiveTask
 from dragoman.server.nursery import Nursery
-from dragoman.server.recovery import fold_of, standing_of
+from dragoman.server.recovery import fold_of, record_of, standing_of
 from dragoman.server.seen import Seen
 from dragoman.server.slots import Seat, Slots
 from dragoman.server.turns import STORE_POLL_SECONDS, Turns
@@ -318,13 +318,7 @@ class Runner:
             store=self._store,
             clock=self._clock,
             channel=self._channel_of(stored),
-            record=NewTask(
-                scope=stored.scope,
-                context_id=stored.context_id,
-                skill_id=stored.skill_id,
-                origin_dialect=stored.origin_dialect,
-                created_ms=stored.created_ms,
-            ),
+            record=record_of(stored),
             standing=standing_of(stored, fold, unread=len(queue)),
             fold=fold,
             epoch=epoch,
