@@ -207,9 +207,13 @@ def check(answer: bytes, method: str = "", *, has_form: bool = True) -> None:
         lines = [line for line in body.split(b"\n") if line.startswith(b"data: ")]
         frames: list[Json] = [json.loads(line.removeprefix(b"data: ")) for line in lines]
         assert frames, answer
-        check_last(frames[-1])
-        return
-    value = json.loads(body)
+        # Who reads nothing but streams is refused by one, too.
+        if "error" not in frames[-1]:
+            check_last(frames[-1])
+            return
+        value = frames[-1]
+    else:
+        value = json.loads(body)
     if method:
         error = value.get("error")
         if error is not None and has_form:
@@ -430,3 +434,8 @@ async def test_odd_queries(served: Served, path: str, fields: list[tuple[str, by
     ]
     target = path.encode() + b"?" + b"&".join(escaped)
     check(await exchange(served, request("GET", target, [])))
+
+
+async def test_a_stream_that_is_refused_to_a_reader_of_streams(served: Served) -> None:
+    post = Post("/", "tasks/resubscribe", METHODS["tasks/resubscribe"])
+    await attack(served, post, post.body(post.value), (b"Accept", b"text/event-stream"))
