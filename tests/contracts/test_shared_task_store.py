@@ -62,6 +62,22 @@ async def at_work(store: SharedTaskStore) -> list[str]:
     return await ids(store.at_work(after_id="", limit=9))
 
 
+async def test_the_next_lease_to_run_out_is_that_of_another_who_is_alive(join: Join) -> None:
+    one = await join("one", SHORT)
+    assert await one.next_lapse() is None
+    two = await join("two", LONG)
+    lapse = await one.next_lapse()
+    assert lapse is not None
+    assert SHORT < lapse <= LONG
+
+    async def is_dead() -> bool:
+        return await two.next_lapse() is None
+
+    await until(is_dead)
+    await two.leave()
+    assert await one.next_lapse() is None
+
+
 async def until(condition: Callable[[], Awaitable[bool]]) -> None:
     async with asyncio.timeout(10):
         while not await condition():  # noqa: ASYNC110 - the clock of a store tells nobody

@@ -2,14 +2,16 @@
 
 One question each, whatever the number of tasks: which of those that are held here others have taken
 over, which of those that are followed have moved, which inboxes have something in them, and which
-work lies about because its replica is dead. It comes every few seconds, and at once when there is
-reason to.
+work lies about because its replica is dead. It comes every few seconds, soon after a lease has run
+out, and at once when there is reason to.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import random
+from typing import Final
 
 from dragoman.bus.base import InboxFilled, WorkReleased
 from dragoman.clock import Clock
@@ -24,6 +26,9 @@ from dragoman.stores.base import Scope
 __all__ = ("Sweep",)
 
 _logger = logging.getLogger(__name__)
+
+_SPREAD: Final = 0.1
+"""Over which part of the time between two sweeps those are spread that a lease has called."""
 
 
 class Sweep:
@@ -59,10 +64,13 @@ class Sweep:
 
     async def run(self) -> None:
         """Sweep for ever."""
+        seconds = self._seconds
         while True:
-            await self._pause()
+            await self._pause(seconds)
+            seconds = self._seconds
             try:
                 await self.sweep()
+                seconds = await self._until_next()
             except StoreError as error:
                 _logger.debug("no sweep while the store is gone: %s", error)
             except Exception:
@@ -132,10 +140,21 @@ class Sweep:
         except A2AError as error:
             _logger.debug("task %s is left to another replica: %s", task_id, error.message)
 
-    async def _pause(self) -> None:
-        """Wait for the next time, or for an alarm."""
+    async def _until_next(self) -> float:
+        """Return how many seconds to wait for the next time.
+
+        If a lease is not renewed, that is when it has run out; not for all at one moment.
+        """
+        lapse = await self._elsewhere.store.next_lapse()
+        if lapse is None:
+            return self._seconds
+        spread = self._seconds * random.uniform(0.01, _SPREAD)  # noqa: S311 - no secret
+        return min(self._seconds, lapse + spread)
+
+    async def _pause(self, seconds: float) -> None:
+        """Wait so long, or for an alarm."""
         alarm = asyncio.ensure_future(self._alarm.wait())
-        timer = asyncio.ensure_future(self._clock.sleep(self._seconds))
+        timer = asyncio.ensure_future(self._clock.sleep(seconds))
         try:
             await asyncio.wait((alarm, timer), return_when=asyncio.FIRST_COMPLETED)
         finally:

@@ -422,6 +422,13 @@ class SharedTaskStore(TaskStore, Protocol):
         """End the lease at once: what this replica still holds is for others to take over."""
         ...
 
+    async def next_lapse(self) -> float | None:
+        """Return in how many seconds the next lease of another replica runs out.
+
+        That is, if it is not renewed. None if no other is alive.
+        """
+        ...
+
     async def release(self, task_id: str, epoch: int) -> None:
         """Hold a task no longer; nothing happens if the lease is not ``epoch`` any more."""
         ...

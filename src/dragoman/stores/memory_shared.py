@@ -63,6 +63,13 @@ class SharedMemoryTaskStore(MemoryTaskStore):
 
         await self._changed(change)
 
+    async def next_lapse(self) -> float | None:
+        """Return in how many seconds the next lease of another replica runs out."""
+        now_ms = self._clock.now_ms()
+        leases = self._records.leases.items()
+        left = [end_ms - now_ms for each, end_ms in leases if each != self._replica_id]
+        return min((ms / 1000 for ms in left if ms > 0), default=None)
+
     async def release(self, task_id: str, epoch: int) -> None:
         """Hold a task no longer."""
 

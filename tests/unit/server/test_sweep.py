@@ -275,6 +275,25 @@ async def test_it_comes_now_and_then_and_when_it_is_called_and_bears_a_store_tha
         running.cancel()
 
 
+async def test_it_comes_as_soon_as_a_lease_has_run_out() -> None:
+    async with two(Gate().run) as (a, b, clock):
+        began_ms = clock.now_ms()
+        await a.begin()
+        working = [b.sweep.run(), b.replica.keep(b.sweep.check_held)]
+        running = asyncio.gather(*working)
+        while not b.runner.tasks():
+            seconds = (clock.now_ms() - began_ms) / 1000
+            # By its timer alone it would come after 20 seconds, and after 25.
+            assert seconds < 23, "nothing was taken over"
+            if seconds <= 11.5:
+                await a.store.beat()
+            clock.advance(0.5)
+            for _ in range(25):
+                await pass_over()
+        assert clock.now_ms() - began_ms > 21_500
+        running.cancel()
+
+
 async def test_who_followed_a_task_that_is_taken_over_misses_nothing() -> None:
     async with two(Gate().run) as (a, b, _):
         await a.begin()

@@ -276,6 +276,11 @@ renewed AS (
 )
 SELECT coalesce((SELECT lease_until > clock_timestamp() FROM before), false);
 
+-- name: next_lapse
+-- In how many seconds the next lease of another replica runs out; NULL if no other is alive.
+SELECT extract(epoch FROM min(lease_until) - clock_timestamp())::float
+FROM replicas WHERE id <> $1 AND lease_until > clock_timestamp();
+
 -- name: leave
 DELETE FROM replicas WHERE id = $1;
 

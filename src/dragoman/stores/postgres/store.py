@@ -240,6 +240,10 @@ class PostgresTaskStore:
         except TimeoutError:
             raise StoreUnavailableError("PostgreSQL takes too long to renew the lease") from None
 
+    async def next_lapse(self) -> float | None:
+        """Return in how many seconds the next lease of another replica runs out."""
+        return (await self._pool.fetch(QUERIES["next_lapse"], self._reader.replica_id))[0][0]
+
     async def leave(self) -> None:
         """End the lease at once."""
         await self._lease.fetch(QUERIES["leave"], self._reader.replica_id)
