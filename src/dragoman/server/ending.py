@@ -2,10 +2,12 @@
 
 In a store that several replicas share, a message may be acknowledged by one of them while another
 ends the task. The store then refuses the end (UnreadError); it is taken back, and decided anew with
-the message in sight.
+the message in sight. Until the end is durable nobody is shown it, or refused because of it.
 """
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -14,7 +16,10 @@ from dragoman.engine.fold import FoldMark
 from dragoman.engine.machine import Standing
 from dragoman.server.errands import QueuedErrand
 
-__all__ = ("Ending",)
+if TYPE_CHECKING:
+    from dragoman.server.live import LiveTask
+
+__all__ = ("Ending", "is_ending")
 
 
 class Ending(Struct, frozen=True, kw_only=True):
@@ -34,3 +39,15 @@ class Ending(Struct, frozen=True, kw_only=True):
     status_at_ms: int
     snapshot_seq: int
     is_status_due: bool
+
+
+def is_ending(live: LiveTask) -> bool:
+    """Tell whether a task has ended, but the store may still refuse that.
+
+    Wait for ``durable()`` then, and ask again. If the end is taken back, that waits for the event
+    which gets the number of the end. There always is one: what ended the task is decided anew.
+    After a write was lost it is not the end that is in question, and ``failure`` says what is.
+    """
+    if live.seen is None or live.failure is not None:
+        return False
+    return live.standing.has_ended and live.backlog > 0

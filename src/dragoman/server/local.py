@@ -49,6 +49,7 @@ from dragoman.model.push import TaskPushNotificationConfig
 from dragoman.model.timestamps import parse_timestamp
 from dragoman.server.access import Access
 from dragoman.server.elsewhere import Elsewhere
+from dragoman.server.ending import is_ending
 from dragoman.server.hub import Channel, Follower, Hub
 from dragoman.server.live import LiveTask
 from dragoman.server.pages import decode_page_token, encode_page_token
@@ -412,7 +413,7 @@ class LocalService:
         stored = await self._store.load(scope, task_id)
         if stored is None:
             return await self._find_alias(scope, task_id)
-        return self._runner.find(scope, task_id) or stored
+        return await self._runner.find_current(scope, task_id) or stored
 
     async def _load(self, scope: Scope, task_id: str) -> StoredTask:
         """Return a task as the store has it; not found only if it was removed meanwhile."""
@@ -549,6 +550,8 @@ async def _no_log(after: int, limit: int) -> tuple[EventDocument, ...]:
 
 async def _durable_document(live: LiveTask) -> TaskDocument:
     """Return the task as it is now, once that is durable."""
+    while is_ending(live):
+        await live.durable()
     document = live.document()
     if live.backlog:
         await live.durable()

@@ -33,6 +33,7 @@ from dragoman.model.operations import SendMessageRequest
 from dragoman.model.tasks import TaskState
 from dragoman.server.deliveries import NO_STORE, Deliveries, Delivery, queue_of
 from dragoman.server.elsewhere import Elsewhere
+from dragoman.server.ending import is_ending
 from dragoman.server.errands import Errand, encode
 from dragoman.server.hub import Channel, Hub
 from dragoman.server.live import LiveTask
@@ -144,13 +145,21 @@ class Runner:
     async def find_current(self, scope: Scope, task_id: str) -> LiveTask | None:
         """Return the live task of this id, unless another replica has taken it over meanwhile.
 
-        For that the store is asked only when the lease of this replica may have run out.
+        For that the store is asked only when the lease of this replica may have run out. An end
+        that the store may refuse is waited for: the task has left memory then, or goes on.
         """
         live = self.find(scope, task_id)
-        if live is None or self._elsewhere is None or self._elsewhere.replica.is_sure:
+        if live is None or self._elsewhere is None:
             return live
-        if live.is_stored and await self._elsewhere.store.lost({task_id: live.epoch}):
+        is_doubtful = live.is_stored and not self._elsewhere.replica.is_sure
+        if is_doubtful and await self._elsewhere.store.lost({task_id: live.epoch}):
             self.let_go(live)
+        if is_ending(live):
+            # A write that is lost for these reasons leaves the task to another replica, or to its
+            # recovery; either is found below.
+            with suppress(SentBeforeError, TaskLostError):
+                while is_ending(live):
+                    await live.durable()
         return self.find(scope, task_id)
 
     def held(self, task_id: str) -> LiveTask | None:
@@ -219,6 +228,8 @@ class Runner:
         Raises:
             TaskNotCancelableError: it came to another end first.
         """
+        while is_ending(live):
+            await live.durable()
         live.execute(Cancel())
         await self._end_of(live)
         self._spawn_errand(self._wind_down(live, live.turn), f"end of {live.task_id}")

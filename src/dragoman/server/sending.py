@@ -26,6 +26,7 @@ from dragoman.model.operations import SendMessageRequest
 from dragoman.model.tasks import TaskState
 from dragoman.server.deliveries import NO_STORE
 from dragoman.server.elsewhere import Elsewhere
+from dragoman.server.ending import is_ending
 from dragoman.server.errands import Errand, encode
 from dragoman.server.live import LiveTask
 from dragoman.server.recovery import question_of
@@ -200,7 +201,7 @@ class Sender:
 
     async def has_ended(self, scope: Scope, task_id: str) -> bool:
         """Tell whether there is a task of this very id, and it has ended."""
-        live = self._runner.find(scope, task_id)
+        live = await self._runner.find_current(scope, task_id)
         if live is not None:
             return live.standing.has_ended
         stored = await self._store.load(scope, task_id)
@@ -232,6 +233,9 @@ class Sender:
             ):
                 return await self._post(self._elsewhere, stored, request, call, record)
             live = live or await self._runner.adopt(stored)
+            if is_ending(live):
+                # Somebody else was faster to end it. It is looked at again once that is durable.
+                return await self._continue(scope, request, call, record)
         context_id = live.record.context_id
         _check_context(message, context_id)
         self._worker.check_scopes(live.record.skill_id, call.scopes)

@@ -1,15 +1,18 @@
 """The end of a task that the store refuses, because another replica has acknowledged a message."""
 
+import asyncio
+
 from msgspec.structs import replace
 
 from dragoman.engine.commands import Cancel, Deliver, Finish, Say
 from dragoman.engine.effects import NextTurn
 from dragoman.errors import UnreadError
 from dragoman.model.tasks import TaskState
+from dragoman.server.ending import is_ending
 from dragoman.server.seen import Seen
 from dragoman.stores.base import WHOLE_INBOX
 from tests.unit.server.fakes import Live, agent_message, chunk, user_message
-from tests.unit.server.living import COMPLETED, begun, pass_over, queue
+from tests.unit.server.living import COMPLETED, DOWN, begun, pass_over, queue
 
 REFUSED = UnreadError("t-1")
 
@@ -148,3 +151,47 @@ async def test_a_number_that_the_end_did_not_get_does_not_count_as_the_end() -> 
     live.store.commit()
     assert ended.done()
     assert live.task.is_over
+
+
+async def test_an_end_is_in_question_until_it_is_durable_or_taken_back() -> None:
+    live = await shared()
+    assert not is_ending(live.task)
+    live.do(Finish(COMPLETED))
+    assert is_ending(live.task)
+    await pass_over()
+    live.store.commit(REFUSED)
+    assert not is_ending(live.task)
+    live.do(Finish(COMPLETED))
+    await pass_over()
+    live.store.commit()
+    assert not is_ending(live.task)
+
+
+async def test_where_nobody_else_posts_no_end_is_in_question() -> None:
+    live = await begun()
+    live.do(Finish(COMPLETED))
+    assert not is_ending(live.task)
+
+
+async def test_who_waits_for_an_end_that_is_taken_back_goes_on_with_the_event_in_its_place() -> (
+    None
+):
+    live = await shared()
+    live.do(Finish(COMPLETED))
+    async with asyncio.TaskGroup() as group:
+        waiting = group.create_task(live.task.durable())
+        await pass_over()
+        live.store.commit(REFUSED)
+        await pass_over()
+        assert not waiting.done()
+        live.do(chunk())
+        await pass_over()
+        live.store.commit()
+
+
+async def test_an_end_whose_write_is_lost_is_not_in_question() -> None:
+    live = await shared()
+    live.do(Finish(COMPLETED))
+    await pass_over()
+    live.store.commit(DOWN)
+    assert not is_ending(live.task)
