@@ -30,6 +30,7 @@ from dragoman.server.deliveries import NO_STORE
 from dragoman.server.hub import BATCH_EVENTS, Channel, Follower, Hub
 from dragoman.server.nursery import Nursery
 from dragoman.server.replica import Replica
+from dragoman.server.turns import STORE_POLL_SECONDS
 from dragoman.stores.base import CANCEL_ITEM, Placed, SendRecord, SharedTaskStore, StoredTask
 
 __all__ = ("Elsewhere",)
@@ -204,6 +205,19 @@ class Elsewhere:
             _logger.debug("task %s cannot be followed for now: %s", task_id, error)
         finally:
             followed.is_read = False
+
+    def release(self, task_id: str, epoch: int) -> None:
+        """Let any replica have a task that is not in memory here, as soon as the store is there."""
+        self._nursery.spawn(self._release(task_id, epoch), name=f"release of {task_id}")
+
+    async def _release(self, task_id: str, epoch: int) -> None:
+        while True:
+            try:
+                await self.store.release(task_id, epoch)
+            except StoreError:
+                await self.replica.clock.sleep(STORE_POLL_SECONDS)
+            else:
+                return
 
     # --- leaving word ---------------------------------------------------------------------------
 

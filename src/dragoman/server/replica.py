@@ -63,7 +63,7 @@ class Replica:
     def __init__(self, store: SharedTaskStore, clock: Clock, *, lease_seconds: float) -> None:
         self.id: Final = clock.new_id()
         self._store = store
-        self._clock = clock
+        self.clock: Final = clock
         self._lease_seconds = lease_seconds
         self.is_in_touch = True
         self.lapses = 0
@@ -79,7 +79,7 @@ class Replica:
 
         Counted from before the lease was last renewed, so this ends before the lease does.
         """
-        is_renewed = self._clock.now_ms() - self._renewed_ms < self._lease_seconds * 1000
+        is_renewed = self.clock.now_ms() - self._renewed_ms < self._lease_seconds * 1000
         return is_renewed and not self._has_left
 
     @property
@@ -90,7 +90,7 @@ class Replica:
         its start: most likely the store was out of reach, for all of them, and the others just have
         not been heard of yet.
         """
-        is_steady = self._clock.now_ms() - self._late_ms >= self._lease_seconds * 1000
+        is_steady = self.clock.now_ms() - self._late_ms >= self._lease_seconds * 1000
         return is_steady and self.is_sure
 
     def may_take(self, stored: StoredTask) -> bool:
@@ -100,12 +100,12 @@ class Replica:
     async def join(self) -> None:
         """Begin the lease, as soon as the store is there."""
         while True:
-            self._renewed_ms = self._late_ms = self._clock.now_ms()
+            self._renewed_ms = self._late_ms = self.clock.now_ms()
             try:
                 await self._store.join(self.id, lease_seconds=self._lease_seconds)
             except StoreUnavailableError as error:
                 _logger.warning("no lease yet: %s", error)
-                await self._clock.sleep(self._lease_seconds / _BEATS_PER_LEASE)
+                await self.clock.sleep(self._lease_seconds / _BEATS_PER_LEASE)
             else:
                 _logger.info("this is replica %s", self.id)
                 return
@@ -125,10 +125,10 @@ class Replica:
         is_late = False
         pause = between = self._lease_seconds / _BEATS_PER_LEASE
         while True:
-            await self._clock.sleep(pause)
+            await self.clock.sleep(pause)
             # Asked beforehand: the answer that it was too late may be lost, and the next one good.
             is_late = is_late or not self.is_sure
-            began_ms = self._clock.now_ms()
+            began_ms = self.clock.now_ms()
             pause = self._lease_seconds / _TRIES_PER_LEASE
             try:
                 async with self._renewing:
@@ -136,7 +136,7 @@ class Replica:
                         return
                     is_late = not await self._store.beat() or is_late
                 if is_late:
-                    self._late_ms = self._clock.now_ms()
+                    self._late_ms = self.clock.now_ms()
                     _logger.warning("the lease had run out; others may have taken over tasks")
                     await was_late()
             except StoreError as error:
@@ -153,4 +153,4 @@ class Replica:
             self.lapses += is_late
             is_late = False
             self._renewed_ms = began_ms
-            pause = max(0.0, between - (self._clock.now_ms() - began_ms) / 1000)
+            pause = max(0.0, between - (self.clock.now_ms() - began_ms) / 1000)

@@ -384,17 +384,7 @@ class Runner:
     def _release(self, task_id: str, epoch: int) -> None:
         """Let any replica have a task that is not in memory here."""
         if self._elsewhere is not None:
-            work = self._release_when_available(self._elsewhere, task_id, epoch)
-            self._nursery.spawn(work, name=f"release of {task_id}")
-
-    async def _release_when_available(self, elsewhere: Elsewhere, task_id: str, epoch: int) -> None:
-        while True:
-            try:
-                await elsewhere.store.release(task_id, epoch)
-            except StoreError:
-                await self._clock.sleep(STORE_POLL_SECONDS)
-            else:
-                return
+            self._elsewhere.release(task_id, epoch)
 
     async def answer(
         self, plan: Plan, request: SendMessageRequest, context_id: str, owner: str = ANONYMOUS
