@@ -1,26 +1,18 @@
-"""LiveTask: one task in memory, and the only writer of its log.
+"""LiveTask: one task in memory: what is asked of it, and who works on it.
 
-Commands are decided on the last *enqueued* standing; what they cause is visible only once it is
-committed. At most one write of a task is on its way; what happens meanwhile goes into the next one.
-A write is handed over at the end of the loop's current pass, so a turn that is over by then is a
-single write.
+It is the only writer of its log. Commands are decided on the last *enqueued* standing; what they
+cause is visible only once it is committed, which is told in ``task_log``.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import Callable
-from typing import Final
+from typing import Unpack
 
-from msgspec.structs import replace
-
-from dragoman import telemetry
-from dragoman.clock import Clock
 from dragoman.engine.commands import Command
 from dragoman.engine.effects import Append, Effect, Record
-from dragoman.engine.fold import TaskFold
-from dragoman.engine.machine import Standing, decide
+from dragoman.engine.machine import decide
 from dragoman.errors import (
     ConflictError,
     SentBeforeError,
@@ -28,43 +20,20 @@ from dragoman.errors import (
     UnavailableError,
     UnreadError,
 )
-from dragoman.model.base import JsonObject
-from dragoman.model.documents import TaskDocument, encode_entry
-from dragoman.model.events import TaskEvent, TaskStatusUpdateEvent
+from dragoman.model.documents import encode_entry
 from dragoman.model.messages import Message
 from dragoman.model.tasks import TaskState
-from dragoman.server.draft import Draft
-from dragoman.server.ending import Ending
-from dragoman.server.errands import Errand, QueuedErrand
-from dragoman.server.hub import Channel
-from dragoman.server.seen import Seen
+from dragoman.server.errands import Errand
 from dragoman.server.slots import Seat
-from dragoman.server.snapshots import SNAPSHOT_EVENTS, is_snapshot_due
-from dragoman.server.waiters import Waiters
+from dragoman.server.task_log import LogArguments, TaskLog
 from dragoman.server.watcher import TaskLostError, Watcher
 from dragoman.service.worker import Suspended
-from dragoman.stores.base import (
-    WHOLE_INBOX,
-    JournalEntry,
-    NewTask,
-    Scope,
-    Secret,
-    SendRecord,
-    TaskStore,
-    TaskWrite,
-)
-from dragoman.stores.segments import number_events
+from dragoman.stores.base import TaskWrite
 
 __all__ = ("LiveTask",)
 
-BREATH_EVENTS: Final = 64
-"""Events a turn publishes at a stretch before others get to run: about a millisecond."""
 
-_NOT_STORED: Final = -(1 << 62)
-"""Where the stored value of a counter would be, had its write not been refused."""
-
-
-class LiveTask:
+class LiveTask(TaskLog):
     """One task in memory.
 
     Attributes:
@@ -72,168 +41,34 @@ class LiveTask:
         seat: the slot its turns run in.
         pause: what a turn waits for while it does not work: an answer, or the end of a sleep.
         paused_ms: since when it does nothing but wait, 0 while it works.
-        attempts: how often it was run again since it last got on.
         is_stopping: the turn is being stopped from outside.
-        failure: why commands are refused for now, after a write was lost.
         lost: what the running turn is told at its next call: that output of it was lost, or that it
             is put aside.
         epilogue: what to do when the task leaves memory.
-        seen: which numbers of its inbox are known; None unless the store is shared.
-        marks: metadata that its events get beside their own; None for none.
     """
 
-    # Beyond 30 attributes an object without slots needs a full dictionary of its own.
     __slots__ = (
-        "_announce",
-        "_answer",
-        "_clock",
-        "_document",
-        "_draft",
-        "_ending",
-        "_extras",
-        "_flying_mark",
-        "_fold",
-        "_in_flight",
-        "_is_flush_due",
-        "_is_status_due",
-        "_journal_n",
-        "_loop",
-        "_paused_at",
-        "_snapshot_seq",
-        "_status_at_ms",
-        "_store",
-        "_stored_attempts",
-        "_stored_mark",
-        "_stored_seq",
-        "_stored_state",
-        "_stored_wake_at_ms",
-        "_waiters",
-        "_wake_at_ms",
         "_watcher",
-        "attempts",
-        "channel",
         "epilogue",
-        "epoch",
-        "failure",
-        "inbox",
         "is_stopping",
         "lost",
-        "marks",
         "pause",
         "paused_ms",
-        "record",
         "seat",
-        "seen",
-        "standing",
         "turn",
     )
 
-    def __init__(
-        self,
-        *,
-        watcher: Watcher,
-        store: TaskStore,
-        clock: Clock,
-        channel: Channel,
-        record: NewTask,
-        standing: Standing,
-        fold: TaskFold,
-        epoch: int = 1,
-        send: SendRecord | None = None,
-        journal_n: int = 0,
-        attempts: int = 0,
-        wake_at_ms: int = 0,
-        loop: asyncio.AbstractEventLoop | None = None,
-        seen: Seen | None = None,
-        announce: Callable[[str, int], None] | None = None,
-    ) -> None:
-        """Keep what is given.
-
-        Args:
-            announce: tells other replicas, after each commit, up to which event the log reaches.
-        """
-        self.seen = seen
-        self._announce = announce
-        self._ending: Ending | None = None
-        self._answer: Message | None = None
-        self.record = record
-        self.standing = standing
-        self.channel = channel
-        self.epoch = epoch
-        self.inbox: deque[QueuedErrand] = deque()
+    def __init__(self, *, watcher: Watcher, **log: Unpack[LogArguments]) -> None:
+        """Keep what is given; ``log`` is for ``TaskLog``."""
+        super().__init__(**log)
+        self._watcher = watcher
         self.turn: asyncio.Task[None] | None = None
         self.pause: asyncio.Future[Errand | None] | None = None
         self.paused_ms = 0
-        self.attempts = attempts
         self.seat: Seat | None = None
         self.is_stopping = False
-        self.failure: UnavailableError | None = None
         self.lost: UnavailableError | Suspended | None = None
         self.epilogue: list[Callable[[], None]] = []
-        self.marks: JsonObject | None = None
-        self._watcher = watcher
-        self._store = store
-        self._clock = clock
-        # Asking which loop runs costs a system call.
-        self._loop = loop or asyncio.get_running_loop()
-        self._fold = fold
-        self._draft = Draft(send)
-        self._stored_seq = standing.seq
-        self._stored_mark = standing.seq
-        self._stored_state = standing.state
-        self._snapshot_seq = standing.seq
-        self._status_at_ms = 0
-        self._journal_n = journal_n
-        # Results and plans that were enqueued. With the number of the last event they tell how much
-        # has been enqueued altogether (a mark), and so whether all of it is durable.
-        self._extras = 0
-        self._flying_mark = 0
-        self._wake_at_ms = self._stored_wake_at_ms = wake_at_ms
-        self._stored_attempts = attempts
-        self._paused_at = 0
-        self._in_flight: TaskWrite | None = None
-        self._is_flush_due = False
-        self._is_status_due = False
-        self._document: tuple[int, TaskDocument] | None = None
-        self._waiters = Waiters()
-
-    @property
-    def task_id(self) -> str:
-        """The id of the task."""
-        return self.standing.task_id
-
-    @property
-    def scope(self) -> Scope:
-        """Whose task it is."""
-        return self.record.scope
-
-    @property
-    def backlog(self) -> int:
-        """Count the events that are not durable yet."""
-        return self.standing.seq - self._stored_seq
-
-    @property
-    def is_breath_due(self) -> bool:
-        """Tell whether a turn should let the loop run: to show its first output, and now and then.
-
-        Code that publishes without ever waiting would otherwise keep all of it to its end.
-        """
-        if self._in_flight is None and self._stored_seq == 0:
-            return True
-        return self._draft.events % BREATH_EVENTS == BREATH_EVENTS - 1
-
-    @property
-    def is_stored(self) -> bool:
-        """Tell whether the store has anything of the task."""
-        return self._stored_seq > 0
-
-    @property
-    def is_settled(self) -> bool:
-        """Tell whether the task has ended or waits for its client, durably."""
-        state = self.standing.state
-        return (
-            self.backlog == 0 and state is not None and (state.is_terminal or state.is_interrupted)
-        )
 
     @property
     def is_questioned(self) -> bool:
@@ -247,16 +82,6 @@ class LiveTask:
         if self.standing.state is not TaskState.INPUT_REQUIRED:
             return None
         return self._fold.status_message
-
-    @property
-    def is_watched(self) -> bool:
-        """Tell whether somebody follows the task or waits for it."""
-        return self.channel.is_followed or self._waiters.is_any
-
-    @property
-    def is_over(self) -> bool:
-        """Tell whether the task has ended and all of it is durable."""
-        return self.standing.has_ended and self.backlog == 0
 
     def execute(self, command: Command) -> tuple[Effect, ...]:
         """Decide a command, log what it causes, and return the effects that are not the log's.
@@ -288,325 +113,10 @@ class LiveTask:
             self._loop.call_soon(self._flush)
         return others
 
-    @property
-    def next_result(self) -> int:
-        """The number of the next entry of the journal."""
-        return self._journal_n + 1
-
-    def note(self, kind: str, name: str, result: bytes, *, wake_at_ms: int = 0) -> None:
-        """Add a result to the journal; it goes with what is enqueued in the same pass.
-
-        Args:
-            wake_at_ms: when the task is to be woken, if it waits for that now.
-        """
-        if self.failure is not None:
-            raise self.failure
-        # Only results count: a task that says something and then falls over gets nowhere. To be
-        # woken is no attempt, so that one is given in advance.
-        self.attempts = -1 if wake_at_ms else 0
-        self._journal_n += 1
-        self._extras += 1
-        self._draft.journal.append(
-            JournalEntry(
-                n=self._journal_n, kind=kind, name=name, result=result, seq=self.standing.seq
-            )
-        )
-        self._wake_at_ms = wake_at_ms
-        self._flush_soon()
-
-    def keep(self, secret: Secret) -> None:
-        """Keep a secret; it goes with the result that is noted in the same pass."""
-        self._draft.secrets.append(secret)
-
-    async def secret(self, n: int) -> bytes | None:
-        """Return a secret that was kept, once it is durable; None if it is not there."""
-        await self.durable()
-        return await self._store.read_secret(self.task_id, n)
-
-    def note_awake(self) -> None:
-        """Note that what the task waited for has come to pass; it need not be woken any more."""
-        if self._wake_at_ms:
-            self._wake_at_ms = 0
-            self.attempts = max(0, self.attempts)
-            self._extras += 1
-            self._flush_soon()
-
-    def count_attempt(self) -> None:
-        """Note that the task is run again."""
-        self.attempts += 1
-        self._extras += 1
-        self._flush_soon()
-
-    def take_up(self, n: int) -> None:
-        """Note that item ``n`` leaves the inbox with the next write."""
-        self._draft.inbox_taken += (n,)
-
-    def answers_send(self, record: SendRecord, message: Message) -> None:
-        """Let the next write remember which send it answers, which has brought this message."""
-        self._draft.send = record
-        self._answer = message
-
-    def is_answered_by(self, message: Message) -> bool:
-        """Tell whether this is the message of a send that the store does not know of yet."""
-        return self._answer == message
-
-    def write_again(self, write: TaskWrite, copy: int) -> None:
-        """Write what was refused because its send is known, with the copy of it in the inbox."""
-        if self._in_flight is not write or self.seen is None:
-            return  # The task is another replica's by now.
-        if copy:
-            self.seen.add(copy)
-        self._in_flight = write = replace(
-            write,
-            send=None,
-            inbox_taken=(*write.inbox_taken, copy) if copy else write.inbox_taken,
-            inbox_seen=None if write.inbox_seen is None else self.seen.mark,
-        )
-        self._store.append(write, self._committed)
-
-    def history(self) -> tuple[Message, ...]:
-        """Return the messages of the task so far."""
-        return self._fold.history
-
-    def document(self) -> TaskDocument:
-        """Return the task as enqueued; wait for ``durable()`` before showing it to anybody."""
-        if self.inbox:
-            unread = tuple(item.errand.message for item in self.inbox if item.is_stored)
-            if unread:
-                return self._fold.document(unread)
-        seq = self.standing.seq
-        if self._document is None or self._document[0] != seq:
-            self._document = (seq, self._fold.document())
-        return self._document[1]
-
-    async def durable(self) -> int:
-        """Wait until everything enqueued so far is committed; return its last event's number."""
-        seq = self.standing.seq
-        mark = seq + self._extras
-        if self._stored_mark < mark:
-            if self.failure is not None:
-                raise self.failure
-            waiter = self._loop.create_future()
-            self._waiters.add_durable(mark, waiter)
-            await waiter
-        return seq
-
-    def settled(self) -> asyncio.Future[None]:
-        """Return a future for the next commit that ends or pauses the task."""
-        waiter: asyncio.Future[None] = self._loop.create_future()
-        self._waiters.add_settled(self.standing.seq, (waiter,))
-        return waiter
-
-    def join_settled(self, waiters: list[asyncio.Future[None]]) -> None:
-        """Let more waiters wait for that commit."""
-        self._waiters.add_settled(self.standing.seq, waiters)
-
-    def retire(self) -> None:
-        """Write and publish nothing any more: the task is another replica's.
-
-        What becomes of a write that is on its way is told by the log.
-        """
-        self._in_flight = None
-        self.failure = self.failure or TaskLostError()
-
     def leave_seat(self) -> None:
         """Give back the slot of a turn that was stopped, perhaps before it ever ran."""
         if self.seat is not None:
             self.seat.leave()
-
-    def fail_waiters(self, error: Exception) -> None:
-        """Tell everybody who waits for this task that the wait is in vain."""
-        self._waiters.fail(error, [waiter for item in self.inbox for waiter in item.waiters])
-
-    def reset(
-        self,
-        standing: Standing,
-        fold: TaskFold,
-        *,
-        journal_n: int,
-        attempts: int = 0,
-        wake_at_ms: int = 0,
-    ) -> None:
-        """Go back to what the store has, after a write was lost."""
-        self.failure = None
-        self.standing = standing
-        self._fold = fold
-        self._stored_seq = self._snapshot_seq = standing.seq
-        self._journal_n = journal_n
-        self._extras = 0
-        self._stored_mark = standing.seq
-        self._wake_at_ms = self._stored_wake_at_ms = wake_at_ms
-        self.attempts = self._stored_attempts = attempts
-        self._stored_state = standing.state
-        self._draft = Draft()
-        self._answer = None
-        self._document = None
-        self._paused_at = 0
-        self._is_status_due = False
-        self._waiters.forget_numbers()
-
-    def _append(self, event: TaskEvent, now_ms: int) -> None:
-        if self.marks is not None:
-            event = replace(event, metadata={**(event.metadata or {}), **self.marks})
-        self._fold.apply(event)
-        self._draft.add_event(encode_entry(event))
-        if type(event) is TaskStatusUpdateEvent:
-            self._status_at_ms = now_ms
-            self._is_status_due = True
-            if event.status.state is TaskState.INPUT_REQUIRED:
-                self._paused_at = self.standing.seq
-
-    def _before(self, command: Command) -> Ending:
-        """Note what the task is before it ends."""
-        return Ending(
-            command=command,
-            standing=self.standing,
-            fold=self._fold.mark(),
-            inbox=tuple(self.inbox),
-            # The end itself, and what nobody will take up any more.
-            added=1 + len(self.inbox),
-            status_at_ms=self._status_at_ms,
-            snapshot_seq=self._snapshot_seq,
-            is_status_due=self._is_status_due,
-        )
-
-    def _take_back(self, ending: Ending, write: TaskWrite) -> None:
-        """Be again as before the end; ``write``, which the store has refused, is to be written."""
-        self._ending = None
-        # Some could not be stored meanwhile, and their senders know.
-        self.inbox = deque(item for item in ending.inbox if not item.is_lost)
-        lost = len(ending.inbox) - len(self.inbox)
-        self.standing = replace(ending.standing, unread=ending.standing.unread - lost)
-        self._fold.rewind(ending.fold)
-        # Nothing of the log comes after an end.
-        self._draft.put_back(write, but_for=ending.added)
-        self._status_at_ms = ending.status_at_ms
-        self._is_status_due = ending.is_status_due
-        self._snapshot_seq = ending.snapshot_seq
-        self._document = None
-        if write.wake_at_ms is not None:
-            self._stored_wake_at_ms = _NOT_STORED
-        if write.attempts is not None:
-            self._stored_attempts = _NOT_STORED
-
-    def _record_unread(self) -> None:
-        """Put what nobody will take up any more into the history."""
-        for item in self.inbox:
-            self._fold.record(item.errand.message)
-            self._draft.entries.append(encode_entry(item.errand.message))
-            self.join_settled(item.waiters)
-        self.inbox.clear()
-        # Some may still be on their way to the store, and have no number yet.
-        self.take_up(WHOLE_INBOX)
-
-    def _flush_soon(self) -> None:
-        if not self._is_flush_due and self._in_flight is None:
-            self._is_flush_due = True
-            self._loop.call_soon(self._flush)
-
-    def _flush(self) -> None:
-        self._is_flush_due = False
-        standing = self.standing
-        mark = standing.seq + self._extras
-        if mark == self._stored_mark or self.failure is not None:
-            return
-        self._flying_mark = mark
-        if self._ends_long():
-            self._flush_all_but_the_end()
-            return
-        if standing.has_ended:
-            self._wake_at_ms = 0
-            if self.seen is not None and self.seen.mark:
-                # All of it is known, or the store refuses this. Words to cancel may be among it.
-                self.take_up(WHOLE_INBOX)
-        wake_at_ms = self._wake_at_ms
-        draft, self._draft = self._draft, Draft()
-        self._in_flight = write = TaskWrite(
-            task_id=standing.task_id,
-            epoch=self.epoch,
-            expected_seq=self._stored_seq,
-            created=self.record if self._stored_seq == 0 else None,
-            entries=tuple(draft.entries),
-            events=draft.events,
-            state=standing.state if self._is_status_due else None,
-            status_at_ms=self._status_at_ms,
-            snapshot=self._snapshot() if draft.events else None,
-            inbox_taken=draft.inbox_taken,
-            inbox_seen=self.seen.mark if self.seen is not None and standing.has_ended else None,
-            journal=tuple(draft.journal),
-            wake_at_ms=wake_at_ms if wake_at_ms != self._stored_wake_at_ms else None,
-            attempts=self.attempts if self.attempts != self._stored_attempts else None,
-            send=draft.send,
-            secrets=tuple(draft.secrets),
-            at_ms=self._clock.now_ms(),
-        )
-        self._stored_wake_at_ms = wake_at_ms
-        self._stored_attempts = self.attempts
-        self._is_status_due = False
-        self._store.append(write, self._committed)
-
-    def _ends_long(self) -> bool:
-        """Tell whether the end of a long task is due, whose snapshot others should not wait for."""
-        return (
-            self.standing.has_ended
-            and self._stored_seq > SNAPSHOT_EVENTS
-            and self._draft.events > 1
-            and not self._draft.entries[-2].startswith(b'{"message"')
-        )
-
-    def _flush_all_but_the_end(self) -> None:
-        """Write the last chunks of a long task; the end follows with its snapshot."""
-        entries, events = self._draft.take_out()
-        self._in_flight = write = TaskWrite(
-            task_id=self.standing.task_id,
-            epoch=self.epoch,
-            expected_seq=self._stored_seq,
-            entries=entries,
-            events=events,
-            at_ms=self._clock.now_ms(),
-        )
-        self._flying_mark = self._stored_mark + events
-        self._store.append(write, self._committed)
-
-    def _snapshot(self) -> TaskDocument | None:
-        """Return a snapshot if one is due."""
-        if not is_snapshot_due(self.standing, self._snapshot_seq):
-            return None
-        self._snapshot_seq = self.standing.seq
-        if not self.inbox:
-            return self.document()
-        return self._fold.document()
-
-    def _committed(self, error: StoreError | None) -> None:
-        write = self._in_flight
-        self._in_flight = None
-        if write is None:
-            return
-        if error is not None:
-            self._lose(error, write)
-            return
-        events = number_events(self._stored_seq + 1, write.entries, self._stored_seq)
-        self._stored_seq += write.events
-        if self._draft.send is None:
-            self._answer = None
-        self._stored_mark = self._flying_mark
-        if write.state is not None:
-            self._stored_state = write.state
-            if telemetry.active is not None:
-                telemetry.active.task_moved(write.state.value)
-        ended_at = self._stored_seq if self.is_over else 0
-        paused_at = self._paused_at if self._paused_at <= self._stored_seq else 0
-        self.channel.publish(self._stored_seq, events, paused_at=paused_at, ended_at=ended_at)
-        # Of a task that began and ended in one commit nobody can have known before.
-        if self._announce is not None and not (ended_at and write.created is not None):
-            self._announce(write.task_id, self._stored_seq)
-        state = self._stored_state
-        is_settled = state is not None and (state.is_terminal or state.is_interrupted)
-        self._waiters.release(self._stored_mark, self._stored_seq, is_settled=is_settled)
-        if self.standing.seq + self._extras > self._stored_mark:
-            self._flush()
-        elif ended_at:
-            self._watcher.task_ended(self)
 
     def _lose(self, error: StoreError, write: TaskWrite) -> None:
         ending = self._ending
@@ -627,3 +137,6 @@ class LiveTask:
         # Who sent what was sent before is to be answered like the first one.
         self.fail_waiters(error if isinstance(error, SentBeforeError) else self.failure)
         self._watcher.write_lost(self, error)
+
+    def _end(self) -> None:
+        self._watcher.task_ended(self)

@@ -8,8 +8,8 @@ from dragoman.model.messages import Message
 from dragoman.model.parts import Part
 from dragoman.model.tasks import Artifact, TaskState
 from dragoman.server.errands import Answer, Errand, decode_answer, encode
-from dragoman.server.live import BREATH_EVENTS
 from dragoman.server.slots import Seat, Slots
+from dragoman.server.task_log import BREATH_EVENTS
 from dragoman.server.turn import ASK, BACKLOG_EVENTS, LiveTurn, question_name
 from dragoman.service.worker import Suspended, Turn
 from tests.unit.server.fakes import Live, agent_message, user_message
