@@ -1,19 +1,29 @@
-"""The database of a replica goes away, and comes back."""
+"""The database of one replica, or of several, goes away and comes back."""
 
 from __future__ import annotations
 
 import asyncio
+from contextlib import AsyncExitStack
 from typing import Final
 
 import pytest
 
 from dragoman import Agent
+from dragoman.bus.postgres import PostgresBus
+from dragoman.model.documents import TaskDocument
+from dragoman.model.tasks import TaskState
+from dragoman.server.config import Settings
+from dragoman.server.runtime import Runtime
 from dragoman.stores.postgres.store import PostgresTaskStore
 from tests.durability.hosting import Hosted, hosting
 from tests.durability.waiting import find
 from tests.postgres import running_postgres
+from tests.unit.server.agency import CALL, Held, send
+from tests.unit.server.fakes import SCOPE, ScriptedWorker
 
 LEASE_SECONDS: Final = 1.5
+OUTAGE_SECONDS: Final = 3.0
+REPLICAS: Final = 3
 
 pytestmark = [pytest.mark.timeout(60)]
 
@@ -44,3 +54,61 @@ async def test_a_replica_that_has_nothing_to_write_knows_that_its_database_is_go
             await until_ready(hosted, 503)
             await asyncio.to_thread(server.start)
             await until_ready(hosted, 200)
+
+
+class Working:
+    """A replica with one task at work, whose skill is not to be run again."""
+
+    def __init__(self, url: str) -> None:
+        self.held = Held()
+        self.store = PostgresTaskStore(url)
+        self.runtime = Runtime(
+            ScriptedWorker(self.held.run, resumes=False),
+            Settings(
+                lease_seconds=LEASE_SECONDS,
+                sweep_seconds=LEASE_SECONDS / 3,
+                shutdown_grace_seconds=0,
+                cancel_grace_seconds=0,
+                push=False,
+            ),
+            store=self.store,
+            bus=PostgresBus(url),
+        )
+
+    async def begin(self, message_id: str) -> None:
+        service = await self.runtime.service()
+        request = send(message_id=message_id, return_immediately=True)
+        answer = await service.send_message(request, CALL)
+        assert isinstance(answer, TaskDocument)
+        self.task_id = answer.task().id
+        await self.held.reached.wait()
+
+    async def state(self) -> TaskState:
+        stored = await self.store.load(SCOPE, self.task_id)
+        assert stored is not None
+        return stored.state
+
+    async def has_ended(self) -> TaskState | None:
+        state = await self.state()
+        return state if state.is_terminal else None
+
+
+async def test_after_an_outage_of_the_database_nobody_takes_work_from_the_living() -> None:
+    async with AsyncExitStack() as stack:
+        server = stack.enter_context(running_postgres())
+        members = [Working(server.url()) for _ in range(REPLICAS)]
+        for number, member in enumerate(members):
+            stack.push_async_callback(member.runtime.stop)
+            await member.begin(f"m-{number}")
+            # So that their leases are not all renewed at the same time.
+            await asyncio.sleep(LEASE_SECONDS / 3 / REPLICAS)
+        await asyncio.to_thread(server.stop)
+        await asyncio.sleep(OUTAGE_SECONDS)
+        await asyncio.to_thread(server.start)
+        # Long enough for whoever takes the others for dead to say so.
+        await asyncio.sleep(2 * LEASE_SECONDS)
+        assert [await member.state() for member in members] == [TaskState.WORKING] * REPLICAS
+        for member in members:
+            member.held.released.set()
+        ends = [await find(member.has_ended) for member in members]
+        assert ends == [TaskState.COMPLETED] * REPLICAS

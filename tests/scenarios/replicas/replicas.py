@@ -29,6 +29,7 @@ from dragoman.server.runtime import Runtime
 from dragoman.service.service import Call, EventStream
 from dragoman.service.worker import Outcome, Turn, Worker
 from dragoman.stores.base import SharedTaskStore
+from dragoman.stores.memory import MemoryRecords
 from dragoman.stores.memory_shared import SharedMemoryTaskStore
 from dragoman.stores.postgres.store import PostgresTaskStore
 from dragoman.testing.clock import FakeClock
@@ -37,7 +38,7 @@ from tests.scenarios.webhooks import INNER
 from tests.unit.server.agency import CALL
 from tests.unit.server.fakes import ScriptedWorker
 
-__all__ = ("KINDS", "Member", "Replicas", "Run", "replicas_on")
+__all__ = ("KINDS", "Member", "Replicas", "Run", "in_memory", "replicas_on")
 
 T = TypeVar("T")
 Run = Callable[[Turn], Awaitable[Outcome]]
@@ -163,7 +164,11 @@ class Replicas:
 
     async def pass_leases(self, count: int) -> None:
         """Let the time of so many leases pass."""
-        end_ms = self._kind.clock.now_ms() + count * self.lease_seconds * 1000
+        await self.pass_seconds(count * self.lease_seconds)
+
+    async def pass_seconds(self, seconds: float) -> None:
+        """Let so much time pass."""
+        end_ms = self._kind.clock.now_ms() + seconds * 1000
         await self.until(lambda: self._kind.clock.now_ms() >= end_ms)
 
     async def until(self, is_true: Callable[[], bool | Awaitable[bool]]) -> None:
@@ -182,8 +187,8 @@ class Replicas:
         return await future
 
 
-async def _in_memory(resources: AsyncExitStack) -> Kind:
-    del resources
+def in_memory(store: type[SharedMemoryTaskStore] = SharedMemoryTaskStore) -> Kind:
+    """Return what replicas stand on of which nothing is real; each has a store of this class."""
     clock = FakeClock()
 
     async def tick() -> None:
@@ -192,11 +197,16 @@ async def _in_memory(resources: AsyncExitStack) -> Kind:
             await asyncio.sleep(0)
 
     return Kind(
-        store=SharedMemoryTaskStore(clock=clock).beside,
+        store=partial(store, MemoryRecords(), clock=clock),
         clock=clock,
         tick=tick,
         settings=Settings(shutdown_grace_seconds=0, cancel_grace_seconds=0, **_PUSH),
     )
+
+
+async def _in_memory(resources: AsyncExitStack) -> Kind:
+    del resources
+    return in_memory()
 
 
 async def _on_postgres(resources: AsyncExitStack) -> Kind:

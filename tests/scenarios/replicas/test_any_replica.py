@@ -5,13 +5,14 @@ import asyncio
 import pytest
 
 from dragoman.errors import TaskEndedError, TaskNotCancelableError, TaskNotFoundError
+from dragoman.model.messages import text_of
 from dragoman.model.operations import ListTasksRequest
 from dragoman.model.tasks import TaskState
-from dragoman.service.worker import Outcome, Turn
+from dragoman.service.worker import Completed, Outcome, Turn
 from tests.scenarios.replicas.replicas import Replicas
 from tests.scenarios.replicas.telling import Steps, relay, repeat, told
 from tests.unit.server.agency import CALL, Held, ask, frames, send
-from tests.unit.server.fakes import SCOPE
+from tests.unit.server.fakes import SCOPE, agent_message
 
 pytestmark = pytest.mark.anyio
 
@@ -166,6 +167,49 @@ async def test_a_message_that_comes_as_the_task_ends_is_not_left_behind(
     assert numbers == list(range(1, len(numbers) + 1))
 
 
+@pytest.mark.parametrize(
+    "at",
+    [
+        0,  # the replica that holds the task
+        1,  # another one, whose hints get lost, so that the holder finds the message late
+    ],
+)
+async def test_a_message_that_was_sent_before_the_question_is_no_answer_to_it(
+    replicas: Replicas, at: int
+) -> None:
+    held = Held()
+    answers: list[str] = []
+
+    async def run(turn: Turn) -> Outcome:
+        if text_of(turn.message.parts) != "hello":
+            return await repeat(turn)
+        await held.run(turn)
+        answer = await turn.ask(agent_message("delete everything?"))
+        answers.append(text_of(answer.parts))
+        return Completed()
+
+    members = await replicas.start(run), await replicas.start(run)
+    task = await members[0].send(send(return_immediately=True))
+    await replicas.until(held.reached.is_set)
+    replicas.exchange.cut()
+    copying = send("cc Bob", message_id="m-2", task_id=task.id, return_immediately=True)
+    assert (await members[at].send(copying)).status.state is WORKING
+    held.released.set()
+
+    async def is_asked() -> bool:
+        return (await members[1].get(task.id)).status.state is INPUT_REQUIRED
+
+    await replicas.until(is_asked)
+    await replicas.pass_leases(2)
+    assert answers == []
+    assert await is_asked()
+    # It waits for the turn after this one.
+    answer = send("no", message_id="m-3", task_id=task.id)
+    ended = await replicas.wait_for(members[1].send(answer))
+    assert (ended.status.state, answers) == (COMPLETED, ["no"])
+    assert told(ended).count("cc Bob") == 2  # the message, and the agent's echo of it
+
+
 async def test_a_message_for_a_task_that_ended_elsewhere_is_refused(replicas: Replicas) -> None:
     a, b = await replicas.start(), await replicas.start()
     task = await a.send(send())
@@ -185,6 +229,31 @@ async def test_a_task_that_was_put_aside_is_answered_anywhere(replicas: Replicas
     await replicas.until(is_free)
     answered = await replicas.wait_for(b.send(send("blue", message_id="m-2", task_id=task.id)))
     assert (answered.status.state, told(answered)[-1]) == (COMPLETED, "blue")
+
+
+async def test_a_task_that_was_put_aside_with_a_message_for_its_next_turn_is_left_alone(
+    replicas: Replicas,
+) -> None:
+    held = Held()
+
+    async def run(turn: Turn) -> Outcome:
+        await held.run(turn)
+        return await relay(turn)
+
+    a, b = await replicas.start(run), await replicas.start(run)
+    task = await a.send(send(return_immediately=True))
+    await replicas.until(held.reached.is_set)
+    await a.send(send("two", message_id="m-2", task_id=task.id, return_immediately=True))
+    held.released.set()
+
+    async def is_free() -> bool:
+        stored = await b.store.load(SCOPE, task.id)
+        return stored is not None and stored.holder == ""
+
+    await replicas.until(is_free)
+    before = await b.store.load(SCOPE, task.id)
+    await replicas.pass_leases(4)
+    assert await b.store.load(SCOPE, task.id) == before
 
 
 # --- cancel -------------------------------------------------------------------------------------

@@ -8,6 +8,8 @@ import pytest
 from dragoman.model.tasks import TaskState
 from dragoman.server.replica import ReplicaNumbers
 from dragoman.service.worker import Completed, Outcome, Turn
+from dragoman.stores.base import StoredTask
+from tests.scenarios.replicas.holding import hold, settle
 from tests.scenarios.replicas.replicas import Member, Replicas
 from tests.scenarios.replicas.telling import Steps, relay, told
 from tests.unit.server.agency import Held, frames, send
@@ -171,6 +173,71 @@ async def test_who_sleeps_at_a_replica_that_dies_is_woken_at_another(replicas: R
     await until_state(replicas, b, task.id, COMPLETED)
 
 
+async def test_a_question_that_is_asked_as_the_task_is_taken_over_stays_asked(
+    in_hand: Replicas,
+) -> None:
+    may_ask = asyncio.Event()
+
+    async def run(turn: Turn) -> Outcome:
+        await turn.flush()
+        await may_ask.wait()
+        return await relay(turn)
+
+    a, b = await in_hand.start(run), await in_hand.start(run)
+    task = await a.send(send(return_immediately=True))
+    await settle()
+    hold(b).taking.close()
+    a.stand_still()
+    await in_hand.until(lambda: hold(b).taking.is_reached)
+    # It was found at work, and asks before anybody keeps it from writing.
+    may_ask.set()
+    await settle()
+    hold(b).taking.open()
+    await in_hand.pass_leases(2)
+    assert (await b.get(task.id)).status.state is INPUT_REQUIRED
+    answered = await in_hand.wait_for(b.send(send("blue", message_id="m-2", task_id=task.id)))
+    assert (answered.status.state, told(answered)[-1]) == (COMPLETED, "blue")
+
+
+async def test_a_question_stays_asked_although_its_task_was_to_be_run_again_here(
+    in_hand: Replicas,
+) -> None:
+    async def stuck(turn: Turn) -> Outcome:
+        await turn.flush()
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    a = await in_hand.start(stuck)
+    task = await a.send(send(return_immediately=True))
+    await settle()
+    b = await in_hand.start(stuck)
+    a.stand_still()
+
+    async def stored() -> StoredTask:
+        found = await b.store.load(SCOPE, task.id)
+        assert found is not None
+        return found
+
+    async def is_tried_again() -> bool:
+        return (await stored()).attempts == 1
+
+    async def is_asked() -> bool:
+        return (await stored()).state is INPUT_REQUIRED
+
+    await in_hand.until(is_tried_again)
+    # After two deaths it is not run again at once: both of these are to do so in a while.
+    c, d = await in_hand.start(relay), await in_hand.start(relay)
+    b.stand_still()
+    await in_hand.until(is_asked)
+    is_first = (await stored()).holder == c.runtime.replica_id
+    asking, other = (c, d) if is_first else (d, c)
+    await asking.stop()
+    await in_hand.pass_leases(2)
+    assert (await other.get(task.id)).status.state is INPUT_REQUIRED
+    answered = await in_hand.wait_for(other.send(send("blue", message_id="m-2", task_id=task.id)))
+    assert (answered.status.state, told(answered)[-1]) == (COMPLETED, "blue")
+
+
 # --- standing still -----------------------------------------------------------------------------
 
 
@@ -275,6 +342,41 @@ async def test_a_replica_that_stops_hands_its_work_over_at_once(replicas: Replic
     stored = await b.store.load(SCOPE, task.id)
     assert stored is not None
     assert stored.attempts == 0
+
+
+async def test_a_replica_that_has_handed_its_work_over_tells_what_became_of_it(
+    replicas: Replicas,
+) -> None:
+    first, second = Steps(1), Steps(1)
+    a, b = await replicas.start(first.run), await replicas.start(second.run)
+    task = await a.send(send(return_immediately=True))
+    await replicas.until(lambda: first.runs == 1)
+    # It still answers what it is asked.
+    await a.runtime.drain()
+    second.allow(1)
+    await until_state(replicas, b, task.id, COMPLETED)
+    assert (await a.get(task.id)).status.state is COMPLETED
+
+
+async def test_a_replica_that_still_hands_over_knows_of_what_it_has_handed_over(
+    in_hand: Replicas,
+) -> None:
+    first, second = Steps(1), Steps(1)
+    a, b = await in_hand.start(first.run), await in_hand.start(second.run)
+    task = await a.send(send(return_immediately=True))
+    await settle()
+    # The other task has something on its way to the store, so it takes longer to hand it over.
+    hold(a).writing.close()
+    sending = asyncio.ensure_future(a.send(send(message_id="m-2")))
+    await hold(a).writing.until_reached()
+    draining = asyncio.ensure_future(a.runtime.drain())
+    second.allow(1)
+    await until_state(in_hand, b, task.id, COMPLETED)
+    assert numbers_of(a).has_lease
+    assert (await a.get(task.id)).status.state is COMPLETED
+    hold(a).let_writes_go()
+    await draining
+    await asyncio.gather(sending, return_exceptions=True)
 
 
 async def test_a_question_is_answered_after_its_replica_has_left(replicas: Replicas) -> None:

@@ -228,6 +228,14 @@ def test_a_message_for_a_busy_task_waits(state: TaskState) -> None:
     assert after == replace(before, unread=3)
 
 
+@pytest.mark.parametrize("state", [INPUT_REQUIRED, AUTH_REQUIRED])
+def test_a_message_that_was_sent_before_the_question_waits(state: TaskState) -> None:
+    before = standing(state, unread=2)
+    after, effects = decide(before, Deliver(HELLO, is_answer=False), NOW_MS)
+    assert effects == (Enqueue(HELLO),)
+    assert after == replace(before, unread=3)
+
+
 @pytest.mark.parametrize("state", OPEN)
 def test_a_message_that_could_not_be_stored_is_no_longer_waited_for(state: TaskState) -> None:
     before = standing(state, unread=2)

@@ -37,9 +37,19 @@ from dragoman.testing.clock import FakeClock
 from tests.unit.server.fakes import NEW_TASK, SCOPE, RecordingWatcher, agent_message, user_message
 from tests.unit.server.running import stage, unfinished
 
+SEND = SendRecord(key=SendKey(SCOPE, "m-2"), digest=b"d", at_ms=1000, task_id="t-1", since_ms=1)
+
 
 def errand(text: str, *, is_answer: bool = False) -> Errand:
     return Errand(message=user_message(text, text), is_answer=is_answer)
+
+
+RED = encode(errand("red", is_answer=True))
+BLUE = encode(errand("blue", is_answer=True))
+
+
+def never(live: LiveTask) -> None:
+    raise AssertionError(live.task_id)
 
 
 class Store(SharedMemoryTaskStore):
@@ -271,15 +281,73 @@ async def test_what_had_to_wait_may_be_the_answer_when_a_write_is_lost() -> None
 
 async def test_a_message_that_another_replica_was_sent_first_is_withdrawn() -> None:
     async with counter() as on:
-        record = SendRecord(
-            key=SendKey(SCOPE, "m-2"), digest=b"d", at_ms=1000, task_id="t-1", since_ms=1
-        )
-        await on.beside.post("t-1", encode(errand("two")), record)
-        delivery = on.deliveries.deliver(on.live, errand("two"), record)
+        await on.beside.post("t-1", encode(errand("two")), SEND)
+        delivery = on.deliveries.deliver(on.live, errand("two"), SEND)
         with pytest.raises(SentBeforeError):
             await delivery.stored
         assert (on.queue(), on.live.standing.unread) == ([], 0)
         delivery.settled.cancel()
+
+
+# --- copies of an answer ------------------------------------------------------------------------
+
+
+async def copied(on: Counter, *bodies: bytes) -> None:
+    """Answer a question with "blue", after others have left something in the inbox."""
+    await on.do(Ask(agent_message("which?"), is_auth=False))
+    for body in bodies:
+        await on.beside.post("t-1", body, None)
+    on.deliveries.deliver(on.live, errand("blue"), SEND).stored.close()
+
+
+async def test_the_copy_of_an_answer_is_found_among_what_is_in_the_inbox() -> None:
+    async with counter() as on:
+        await copied(on, CANCEL_ITEM, RED, BLUE)
+        assert await on.deliveries.find_copy(on.live) == 3
+
+
+async def test_an_answer_may_have_no_copy() -> None:
+    async with counter() as on:
+        await copied(on, CANCEL_ITEM, RED)
+        assert await on.deliveries.find_copy(on.live) == 0
+
+
+async def test_where_nobody_else_posts_there_is_no_copy() -> None:
+    on = await stage()
+    nursery = Nursery()
+    deliveries = Deliveries(on.store, nursery, run_again=never, cancel=never)
+    assert await deliveries.find_copy(on.begin()) == 0
+    await on.runner.drain(0)
+    await nursery.close()
+
+
+async def test_it_is_not_known_whether_there_is_a_copy_while_the_inbox_cannot_be_read() -> None:
+    async with counter() as on:
+        await copied(on, BLUE)
+        on.store.is_down = True
+        assert await on.deliveries.find_copy(on.live) is None
+        on.store.is_down = False
+        assert await on.deliveries.find_copy(on.live) == 1
+
+
+async def test_a_copy_of_the_answer_that_is_on_its_way_is_taken_up_with_it() -> None:
+    async with counter() as on:
+        await copied(on, BLUE)
+        await on.deliveries.take_in(on.live)
+        assert (on.queue(), on.live.standing.unread) == ([], 0)
+        await on.live.durable()
+        assert await on.store.read_inbox("t-1") == ()
+        assert on.again == [on.live]
+
+
+async def test_what_was_posted_before_the_question_waits_although_it_is_found_after_it() -> None:
+    async with counter() as on:
+        await on.beside.post("t-1", encode(errand("early")), None)
+        await on.do(Ask(agent_message("which?"), is_auth=False))
+        await on.beside.post("t-1", BLUE, None)
+        await on.deliveries.take_in(on.live)
+        assert (on.queue(), on.live.standing.unread) == (["early"], 1)
+        assert on.live.history()[-1].message_id == "blue"
 
 
 async def test_an_answer_its_last_holder_did_not_see_is_told_from_what_waits() -> None:

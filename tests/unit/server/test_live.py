@@ -3,15 +3,18 @@
 import asyncio
 
 import pytest
+from msgspec.structs import replace
 
 from dragoman.engine.commands import Ask, Begin, Cancel, Deliver, Finish, Say, Start
 from dragoman.engine.effects import Enqueue, NextTurn, ResumeTurn, StopTurn
 from dragoman.errors import (
+    SentBeforeError,
     TaskNotCancelableError,
 )
 from dragoman.model.documents import encode_entry
 from dragoman.server.hub import Follower
-from dragoman.stores.base import WHOLE_INBOX, JournalEntry
+from dragoman.server.seen import Seen
+from dragoman.stores.base import WHOLE_INBOX, JournalEntry, TaskWrite
 from tests.unit.server.fakes import (
     NEW_TASK,
     SCOPE,
@@ -24,6 +27,7 @@ from tests.unit.server.living import (
     COMPLETED,
     INPUT_REQUIRED,
     SEND,
+    WORKING,
     asked,
     begun,
     pass_over,
@@ -167,6 +171,109 @@ async def test_what_was_taken_from_the_inbox_goes_with_the_next_write() -> None:
     live.do(chunk())
     await pass_over()
     assert [write.inbox_taken for write in live.store.writes[1:]] == [(2, 1), ()]
+
+
+# --- a send that another replica was faster with ------------------------------------------------
+
+
+async def answered() -> Live:
+    """Return a task whose answer is on its way to a store that others post to."""
+    live = await asked()
+    live.task.seen = Seen()
+    live.task.answers_send(SEND, user_message("blue"))
+    live.do(Deliver(user_message("blue")))
+    await pass_over()
+    return live
+
+
+async def known() -> tuple[Live, TaskWrite]:
+    """Return one whose answer the store has refused, and what it has refused."""
+    live = await answered()
+    live.store.commit(SentBeforeError("m-1"))
+    ((task, write),) = live.watcher.known
+    assert task is live.task
+    return live, write
+
+
+async def test_what_a_known_answer_has_led_to_stands() -> None:
+    live, _ = await known()
+    assert (live.task.failure, live.watcher.lost) == (None, [])
+    assert live.task.standing.state is WORKING
+    assert live.task.history()[-1] == user_message("blue")
+
+
+async def test_what_a_known_answer_has_led_to_is_written_with_its_copy() -> None:
+    live, write = await known()
+    settled = live.task.settled()
+    live.task.write_again(write, 3)
+    assert live.store.writes[-1] == replace(write, send=None, inbox_taken=(3,))
+    assert live.task.seen is not None
+    assert 3 in live.task.seen
+    live.store.commit()
+    assert live.task.backlog == 0
+    live.do(Finish(COMPLETED))
+    await pass_over()
+    live.store.commit()
+    assert settled.done()
+
+
+async def test_it_is_written_without_a_copy_if_there_is_none() -> None:
+    live, write = await known()
+    live.task.write_again(write, 0)
+    assert live.store.writes[-1] == replace(write, send=None)
+
+
+async def test_an_end_that_came_with_a_known_answer_knows_of_the_copy() -> None:
+    live = await asked()
+    live.task.seen = Seen()
+    live.task.answers_send(SEND, user_message("blue"))
+    live.do(Deliver(user_message("blue")), Finish(COMPLETED))
+    await pass_over()
+    live.store.commit(SentBeforeError("m-1"))
+    ((_, write),) = live.watcher.known
+    live.task.write_again(write, 1)
+    assert (write.inbox_seen, live.store.writes[-1].inbox_seen) == (0, 1)
+
+
+async def test_nothing_else_is_written_before_the_copy_is_found() -> None:
+    live, write = await known()
+    live.do(chunk())
+    await pass_over()
+    assert live.store.held == 0
+    live.task.write_again(write, 1)
+    live.store.commit()
+    assert live.store.held == 1
+    assert live.store.writes[-1].expected_seq == write.expected_seq + write.events
+
+
+async def test_a_task_that_was_let_go_meanwhile_is_not_written_again() -> None:
+    live, write = await known()
+    live.task.retire()
+    live.task.write_again(write, 1)
+    assert live.store.held == 0
+
+
+async def test_an_answer_is_told_from_others_until_the_store_knows_of_it() -> None:
+    live, write = await known()
+    assert live.task.is_answered_by(user_message("blue"))
+    assert not live.task.is_answered_by(user_message("red"))
+    live.task.write_again(write, 1)
+    assert live.task.is_answered_by(user_message("blue"))
+    live.store.commit()
+    # Whoever says the same once more says it anew.
+    assert not live.task.is_answered_by(user_message("blue"))
+
+
+async def test_an_answer_is_told_from_others_while_a_write_before_it_is_on_its_way() -> None:
+    live = await begun()
+    live.do(Ask(agent_message("which?"), is_auth=False))
+    await pass_over()
+    live.task.answers_send(SEND, user_message("blue"))
+    live.do(Deliver(user_message("blue")))
+    live.store.commit()
+    assert live.task.is_answered_by(user_message("blue"))
+    live.store.commit()
+    assert not live.task.is_answered_by(user_message("blue"))
 
 
 # --- commands ---------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from dragoman.engine.commands import Cancel, Deliver, Finish, Say
 from dragoman.engine.effects import NextTurn
-from dragoman.errors import UnreadError
+from dragoman.errors import SentBeforeError, UnreadError
 from dragoman.model.tasks import TaskState
 from dragoman.server.ending import is_ending
 from dragoman.server.seen import Seen
@@ -106,6 +106,35 @@ async def test_what_waited_in_the_inbox_waits_there_again() -> None:
     await pass_over()
     live.store.commit()
     assert live.task.history()[-1].message_id == "two"
+
+
+async def test_a_message_that_could_not_be_stored_does_not_come_back_with_a_refused_end() -> None:
+    """The same one was sent to another replica first; the end was on its way when that was told."""
+    live = await shared()
+    lost = queue(live, "lost")
+    live.do(Cancel())
+    await pass_over()
+    lost.stored.set_exception(SentBeforeError("lost"))
+    live.store.commit(REFUSED)
+    assert (list(live.task.inbox), live.task.standing.unread) == ([], 0)
+    # A task with an empty inbox that has something unread would look for it for ever.
+    assert NextTurn() not in live.task.execute(Finish(COMPLETED))
+    await pass_over()
+    live.store.commit()
+    assert "lost" not in [message.message_id for message in live.task.history()]
+    assert live.watcher.ended == [live.task]
+
+
+async def test_beside_a_message_that_could_not_be_stored_the_others_wait_again() -> None:
+    live = await shared()
+    lost, stored, on_its_way = queue(live, "lost"), queue(live, "two", number=1), queue(live, "3")
+    live.do(Cancel())
+    await pass_over()
+    lost.stored.set_exception(SentBeforeError("lost"))
+    live.store.commit(REFUSED)
+    assert list(live.task.inbox) == [stored, on_its_way]
+    assert live.task.standing.unread == 2
+    assert live.task.execute(Finish(COMPLETED)) == (NextTurn(),)
 
 
 async def test_who_waits_for_the_end_waits_for_the_next_one() -> None:

@@ -5,9 +5,12 @@ from contextlib import asynccontextmanager
 import pytest
 
 from dragoman.errors import StoreUnavailableError
+from dragoman.model.tasks import TaskState
 from dragoman.server.replica import Replica
+from dragoman.stores.base import StoredTask
 from dragoman.stores.memory_shared import SharedMemoryTaskStore
 from dragoman.testing.clock import FakeClock
+from tests.unit.server.fakes import SCOPE
 from tests.unit.server.living import pass_over
 
 LEASE = 9.0
@@ -22,6 +25,9 @@ class Store(SharedMemoryTaskStore):
         self.is_down = False
         self.is_broken = False
         self.is_forgiving = False
+        # So many of the next renewals fail, each after so many seconds.
+        self.failures = 0
+        self.failing_seconds = 0.0
         self.slowly: asyncio.Event | None = None
 
     def is_alive(self, replica_id: str) -> bool:
@@ -34,6 +40,10 @@ class Store(SharedMemoryTaskStore):
 
     async def beat(self) -> bool:
         self.beats += 1
+        if self.failures:
+            self.failures -= 1
+            await self._clock.sleep(self.failing_seconds)
+            raise StoreUnavailableError("too slow")
         if self.is_down:
             raise StoreUnavailableError("gone")
         if self.is_broken:
@@ -65,6 +75,13 @@ class Stage:
         for _ in range(5):
             await pass_over()
 
+    async def pass_leases(self, count: int) -> None:
+        """Let the clock run, in steps that are shorter than anything that is waited for."""
+        for _ in range(count * 100):
+            self.clock.advance(LEASE / 100)
+            for _ in range(5):
+                await pass_over()
+
 
 @asynccontextmanager
 async def keeping() -> AsyncGenerator[Stage]:
@@ -76,6 +93,24 @@ async def keeping() -> AsyncGenerator[Stage]:
     keeper.cancel()
     await asyncio.wait([keeper])
     await on.store.close()
+
+
+def held_by(holder: str) -> StoredTask:
+    return StoredTask(
+        id="t-1",
+        scope=SCOPE,
+        context_id="c-1",
+        skill_id="echo",
+        origin_dialect="1.0",
+        created_ms=1,
+        state=TaskState.WORKING,
+        status_at_ms=1,
+        epoch=1,
+        seq=2,
+        snapshot=None,
+        snapshot_seq=0,
+        holder=holder,
+    )
 
 
 def test_every_start_is_another_replica() -> None:
@@ -122,6 +157,68 @@ async def test_who_was_cut_off_itself_does_not_judge_others_for_a_while() -> Non
         for _ in range(3):
             await on.pass_time(LEASE / 3)
         assert on.replica.may_judge
+
+
+async def test_who_has_just_begun_does_not_judge_others() -> None:
+    async with keeping() as on:
+        assert (on.replica.is_sure, on.replica.may_judge) == (True, False)
+        for _ in range(3):
+            assert not on.replica.may_judge
+            await on.pass_time(LEASE / 3)
+        assert on.replica.may_judge
+
+
+async def test_who_may_have_lost_its_own_lease_does_not_judge_others() -> None:
+    async with keeping() as on:
+        await on.pass_leases(2)
+        assert on.replica.may_judge
+        on.store.is_down = True
+        await on.pass_leases(1)
+        assert (on.replica.is_sure, on.replica.may_judge) == (False, False)
+
+
+async def test_who_has_left_does_not_judge_others() -> None:
+    async with keeping() as on:
+        await on.pass_leases(2)
+        await on.replica.leave()
+        assert (on.replica.is_sure, on.replica.may_judge) == (False, False)
+
+
+async def test_only_who_may_judge_takes_what_another_has() -> None:
+    async with keeping() as on:
+        nobodys, own, anothers = (held_by(holder) for holder in ("", on.replica.id, "another"))
+        taken = [on.replica.may_take(stored) for stored in (nobodys, own, anothers)]
+        assert taken == [True, True, False]
+        await on.pass_leases(2)
+        assert on.replica.may_take(anothers)
+
+
+@pytest.mark.parametrize(
+    ("failures", "seconds"),
+    [
+        # A connection hangs for as long as a renewal may take.
+        (1, LEASE / 3),
+        # Two are refused, each after the attempts of a pool of connections.
+        (2, LEASE / 20),
+        # Two hang for as long as the store lets a renewal hang.
+        (2, LEASE / 5),
+    ],
+)
+async def test_a_lease_outlives_renewals_that_hang(failures: int, seconds: float) -> None:
+    async with keeping() as on:
+        on.store.failures, on.store.failing_seconds = failures, seconds
+        await on.pass_leases(3)
+        assert (on.replica.lapses, on.late, on.replica.is_sure) == (0, 0, True)
+
+
+async def test_a_renewal_that_took_its_time_does_not_put_off_the_next_one() -> None:
+    async with keeping() as on:
+        on.store.slowly = asyncio.Event()
+        await on.pass_time(LEASE / 3)
+        on.clock.advance(LEASE / 4)
+        on.store.slowly.set()
+        await on.pass_time(LEASE / 12)
+        assert on.store.beats == 3
 
 
 async def test_a_store_that_is_gone_is_tried_again(caplog: pytest.LogCaptureFixture) -> None:

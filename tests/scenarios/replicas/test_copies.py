@@ -1,0 +1,178 @@
+"""The same answer reaches the replica that holds the task, and another: it counts once.
+
+That is what a client does that lost its connection, behind a balancer. The other replica leaves its
+copy in the inbox, and the store then refuses what the holder writes: this message is known. What
+the holder has made of it stands all the same.
+"""
+
+import asyncio
+from typing import Final
+
+import pytest
+
+from dragoman.model.messages import text_of
+from dragoman.model.operations import SendMessageRequest
+from dragoman.model.tasks import Task, TaskState
+from dragoman.service.worker import Completed, Outcome, Turn
+from tests.scenarios.replicas.holding import hold, settle
+from tests.scenarios.replicas.replicas import Member, Replicas
+from tests.scenarios.replicas.telling import told
+from tests.unit.server.agency import send
+from tests.unit.server.fakes import agent_message
+
+pytestmark = pytest.mark.anyio
+
+COMPLETED: Final = TaskState.COMPLETED
+
+
+class Asking:
+    """Turns of which the first one asks; all of them then wait until the test releases them."""
+
+    def __init__(self) -> None:
+        self.turns: list[str] = []
+        self.released = asyncio.Event()
+
+    async def run(self, turn: Turn) -> Outcome:
+        """Note what the turn is about; the answer to the question is about nothing new."""
+        text = text_of(turn.message.parts)
+        self.turns.append(text)
+        if text == "hello":
+            await turn.ask(agent_message("which?"))
+        await turn.flush()
+        await self.released.wait()
+        return Completed()
+
+
+async def asked(
+    replicas: Replicas, script: Asking, *, resumes: bool
+) -> tuple[Member, Member, Task]:
+    """Return two replicas, and a task of the first that waits for an answer."""
+    a = await replicas.start(script.run, resumes=resumes)
+    b = await replicas.start(resumes=resumes)
+    task = await a.send(send())
+    assert task.status.state is TaskState.INPUT_REQUIRED
+    return a, b, task
+
+
+def blue(task: Task, *, return_immediately: bool = False) -> SendMessageRequest:
+    """Return the answer."""
+    return send("blue", message_id="m-2", task_id=task.id, return_immediately=return_immediately)
+
+
+async def test_a_copy_that_is_read_while_the_answer_is_refused_leads_to_no_turn(
+    in_hand: Replicas,
+) -> None:
+    script = Asking()
+    a, b, task = await asked(in_hand, script, resumes=True)
+    store = hold(a)
+    store.writing.close()
+    store.read.close()
+    at_a = asyncio.ensure_future(a.send(blue(task)))
+    await store.writing.until_reached()
+    at_b = asyncio.ensure_future(b.send(blue(task)))
+    # The holder has heard of it, and what it finds in the inbox is on its way.
+    await store.read.until_reached()
+    store.let_writes_go()
+    await settle()
+    store.read.open()
+    await settle()
+    script.released.set()
+    first, second = await in_hand.wait_for(asyncio.gather(at_a, at_b))
+    assert first.status.state is second.status.state is COMPLETED
+    assert script.turns == ["hello"]
+    assert told(await b.get(task.id)).count("blue") == 1
+
+
+async def test_a_further_message_that_is_on_its_way_when_the_answer_is_refused_gets_one_turn(
+    in_hand: Replicas,
+) -> None:
+    script = Asking()
+    a, b, task = await asked(in_hand, script, resumes=True)
+    in_hand.exchange.cut()
+    store = hold(a)
+    store.writing.close()
+    store.posted.close()
+    at_a = asyncio.ensure_future(a.send(blue(task)))
+    await store.writing.until_reached()
+    at_b = asyncio.ensure_future(b.send(blue(task)))
+    await settle()
+    more = asyncio.ensure_future(a.send(send("more", message_id="m-3", task_id=task.id)))
+    # It is in the store, of which the holder does not know yet.
+    await store.posted.until_reached()
+    store.let_writes_go()
+    await settle()
+    store.posted.open()
+    script.released.set()
+    answers = await in_hand.wait_for(asyncio.gather(at_a, at_b, more))
+    assert [each.status.state for each in answers] == [COMPLETED] * 3
+    assert script.turns == ["hello", "more"]
+    ended = told(await b.get(task.id))
+    assert (ended.count("blue"), ended.count("more")) == (1, 1)
+
+
+async def test_who_sent_the_second_copy_is_answered_like_who_sent_the_first(
+    in_hand: Replicas,
+) -> None:
+    script = Asking()
+    a, b, task = await asked(in_hand, script, resumes=True)
+    hold(a).writing.close()
+    at_a = asyncio.ensure_future(a.send(blue(task, return_immediately=True)))
+    await hold(a).writing.until_reached()
+    await b.send(blue(task, return_immediately=True))
+    hold(a).let_writes_go()
+    left = await in_hand.wait_for(at_a)
+    assert (left.status.state, told(left).count("blue")) == (TaskState.WORKING, 1)
+    script.released.set()
+
+
+@pytest.mark.parametrize(
+    "is_told",
+    [
+        # The holder finds the copy in its inbox before it hears that its write is refused.
+        True,
+        # It hears of the copy by the refusal alone.
+        False,
+    ],
+)
+async def test_a_second_copy_does_not_fail_a_skill_that_is_not_to_be_run_again(
+    in_hand: Replicas,
+    is_told: bool,  # noqa: FBT001 - a row of a table
+) -> None:
+    script = Asking()
+    script.released.set()
+    a, b, task = await asked(in_hand, script, resumes=False)
+    if not is_told:
+        in_hand.exchange.cut()
+    hold(a).writing.close()
+    at_a = asyncio.ensure_future(a.send(blue(task)))
+    await hold(a).writing.until_reached()
+    at_b = asyncio.ensure_future(b.send(blue(task)))
+    await settle()
+    hold(a).let_writes_go()
+    first, second = await in_hand.wait_for(asyncio.gather(at_a, at_b))
+    assert first.status.state is second.status.state is COMPLETED
+    assert script.turns == ["hello"]
+    assert await b.store.read_inbox(task.id) == ()
+
+
+async def test_an_answer_that_reaches_two_replicas_at_once_is_taken_once(
+    replicas: Replicas,
+) -> None:
+    """Nothing is held back here: who is first is up to the store."""
+    script = Asking()
+    script.released.set()
+    a = await replicas.start(script.run, resumes=False)
+    b = await replicas.start(resumes=False)
+    for number, order in enumerate(((a, b), (b, a)) * 3):
+        task = await a.send(send(message_id=f"first-{number}"))
+        answer = send("blue", message_id=f"second-{number}", task_id=task.id)
+        sending = asyncio.gather(*(member.send(answer) for member in order))
+        await replicas.wait_for(sending)
+
+        async def has_ended(task_id: str = task.id) -> bool:
+            return (await b.get(task_id)).status.state.is_terminal
+
+        await replicas.until(has_ended)
+        ended = await b.get(task.id)
+        assert (ended.status.state, told(ended).count("blue")) == (COMPLETED, 1), told(ended)
+    assert set(script.turns) == {"hello"}
