@@ -138,14 +138,14 @@ NO_MODULE: Final = frozenset(
         "unit/agent/test_context_durable.py",
         "unit/engine/test_journal_properties.py",
         "unit/server/test_live_end.py",
-        "unit/server/test_live_journal.py",
+        "unit/server/test_task_log_journal.py",
         "unit/server/test_local_away.py",
         "unit/server/test_resumption_waits.py",
         "unit/server/test_sending_elsewhere.py",
         "unit/server/test_turn_durable.py",
         "unit/server/test_turns_again.py",
         # The further parts of what is said of the runner and of a live task.
-        "unit/server/test_live_store.py",
+        "unit/server/test_task_log_store.py",
         "unit/server/test_runner_ends.py",
         "unit/server/test_runner_outage.py",
         # The scripts in migrations/, from every version on.

@@ -337,6 +337,9 @@ class Sender:
             return await asyncio.shield(known.reply)
         live = await self._runner.find_current(scope, known.task_id)
         if live is not None:
+            # Another replica may have put it into the inbox, and nothing was heard of it here yet:
+            # then the question that stands is the one it answers.
+            await self._runner.take_in(live)
             settled = live.settled()
             if live.is_settled:
                 settled.set_result(None)

@@ -167,12 +167,19 @@ async def test_an_answer_that_reaches_two_replicas_at_once_is_taken_once(
         task = await a.send(send(message_id=f"first-{number}"))
         answer = send("blue", message_id=f"second-{number}", task_id=task.id)
         sending = asyncio.gather(*(member.send(answer) for member in order))
-        await replicas.wait_for(sending)
-
-        async def has_ended(task_id: str = task.id) -> bool:
-            return (await b.get(task_id)).status.state.is_terminal
-
-        await replicas.until(has_ended)
-        ended = await b.get(task.id)
-        assert (ended.status.state, told(ended).count("blue")) == (COMPLETED, 1), told(ended)
+        for ended in await replicas.wait_for(sending):
+            assert (ended.status.state, told(ended).count("blue")) == (COMPLETED, 1), told(ended)
     assert set(script.turns) == {"hello"}
+
+
+async def test_who_sends_an_answer_again_to_its_holder_is_not_asked_again(
+    replicas: Replicas,
+) -> None:
+    script = Asking()
+    script.released.set()
+    a, b, task = await asked(replicas, script, resumes=True)
+    # The holder hears nothing of what was left for it.
+    replicas.exchange.cut()
+    await b.send(blue(task, return_immediately=True))
+    again = await replicas.wait_for(a.send(blue(task)))
+    assert (again.status.state, told(again).count("blue")) == (COMPLETED, 1), told(again)

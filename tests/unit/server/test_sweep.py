@@ -230,16 +230,6 @@ async def test_a_task_that_was_put_aside_is_taken_up_for_its_answer_alone() -> N
         assert [live.task_id for live in b.runner.tasks()] == ["t-1"]
 
 
-async def test_what_is_at_work_here_is_not_resumed_although_the_lease_has_run_out() -> None:
-    gate = Gate()
-    async with two(gate.run) as (a, _, clock):
-        await a.begin()
-        await gate.reached.wait()
-        clock.advance(20)
-        await a.sweep.sweep()
-        assert ((await a.stored()).epoch, (await a.stored()).attempts) == (1, 0)
-
-
 async def test_the_dead_are_not_judged_by_one_who_was_cut_off_itself() -> None:
     async with two(Gate().run) as (a, b, clock):
         await a.begin()
