@@ -140,14 +140,17 @@ class Replica:
                     _logger.warning("the lease had run out; others may have taken over tasks")
                     await was_late()
             except StoreError as error:
+                level = logging.WARNING if self.is_in_touch else logging.DEBUG
+                _logger.log(level, "the lease is not renewed: %s; trying until it works", error)
                 self.is_in_touch = False
-                _logger.warning("the lease could not be renewed: %s", error)
                 continue
             except Exception:
                 # Were this to end, the lease would run out for good.
                 self.is_in_touch = False
                 _logger.exception("the lease could not be renewed")
                 continue
+            if not self.is_in_touch:
+                _logger.warning("the lease is renewed again")
             self.is_in_touch = True
             # Nobody is sure of anything before it is known what was lost.
             self.lapses += is_late
