@@ -128,7 +128,7 @@ class Deliveries:
                 self.take(live, item)
         return True
 
-    async def find_copy(self, live: LiveTask) -> int | None:
+    async def find_copy(self, live: LiveTask, message_id: str) -> int | None:
         """Return the number in the inbox of what the task has just been answered with.
 
         0 if it is not there; None if the inbox cannot be read now.
@@ -141,7 +141,7 @@ class Deliveries:
         except StoreError:
             return None
         messages = [item for item in items if item.body != CANCEL_ITEM]
-        copies = (i.n for i in messages if live.is_answered_by(decode_errand(i.body).message))
+        copies = (i.n for i in messages if decode_errand(i.body).message.message_id == message_id)
         return next(copies, 0)
 
     def take(self, live: LiveTask, item: InboxItem) -> None:
@@ -191,7 +191,7 @@ class Deliveries:
                 break
             if isinstance(item, InboxItem):
                 self.take(live, item)
-            elif (answer := _answer(live, item.errand)) is None:
+            elif (answer := _answer(live, item.errand, is_answer=item.errand.is_answer)) is None:
                 live.inbox.append(item)
             else:
                 live.take_up(item.stored.result())

@@ -138,6 +138,10 @@ class Elsewhere:
         else:
             self._follow(task_id, channel)
 
+    def is_free(self, stored: StoredTask) -> bool:
+        """Tell whether a task may be taken up here: no other replica has it that may live."""
+        return not stored.is_elsewhere and self.replica.may_take(stored)
+
     def note_taken(self, known: StoredTask) -> None:
         """Count a task that is now held here, as it was known before: parked, or somebody's."""
         if known.holder not in ("", self.replica.id):

@@ -10,6 +10,8 @@ import asyncio
 from collections.abc import Callable
 from typing import Unpack
 
+from msgspec.structs import replace
+
 from dragoman.engine.commands import Command
 from dragoman.engine.effects import Append, Effect, Record
 from dragoman.engine.machine import decide
@@ -124,12 +126,36 @@ class LiveTask(TaskLog):
             self._take_back(ending, write)
             self._watcher.end_refused(self, ending.command)
             return
-        if isinstance(error, SentBeforeError) and self.is_stored and self.seen is not None:
+        is_known = isinstance(error, SentBeforeError) and self.is_stored
+        if is_known and self.seen is not None and write.send is not None:
             # The same message, for this very task: what it has led to here stands. Nothing else is
             # written before its copy is found.
             self._in_flight = write
-            self._watcher.sent_before(self, write)
+            self._watcher.sent_before(self, write, write.send.key.message_id)
             return
+        self._fail(error)
+
+    def write_again(self, write: TaskWrite, copy: int) -> None:
+        """Write what was refused because its send is known, with the copy of it in the inbox.
+
+        Without a copy it was taken up before, and is undone here.
+        """
+        if self._in_flight is not write or self.seen is None or write.send is None:
+            return  # The task is another replica's by now.
+        if not copy:
+            self._in_flight = None
+            self._fail(SentBeforeError(write.send.key.message_id))
+            return
+        self.seen.add(copy)
+        self._in_flight = write = replace(
+            write,
+            send=None,
+            inbox_taken=(*write.inbox_taken, copy),
+            inbox_seen=None if write.inbox_seen is None else self.seen.mark,
+        )
+        self._store.append(write, self._committed)
+
+    def _fail(self, error: StoreError) -> None:
         if isinstance(error, ConflictError):
             self.failure = TaskLostError()
         else:

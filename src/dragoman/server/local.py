@@ -255,7 +255,11 @@ class LocalService:
         task = await self._authorized(Operation.CANCEL_TASK, request.id, call)
         if isinstance(task, StoredTask) and task.state.is_terminal:
             raise TaskNotCancelableError(task.id, task.state.value)  # R-3.1.5-3
-        if isinstance(task, StoredTask) and task.is_elsewhere and self._elsewhere is not None:
+        if (
+            isinstance(task, StoredTask)
+            and self._elsewhere is not None
+            and not self._elsewhere.is_free(task)
+        ):
             await self._elsewhere.cancel(task)
             return document_of(await self._load(task.scope, task.id))
         live = await self._runner.adopt(task) if isinstance(task, StoredTask) else task

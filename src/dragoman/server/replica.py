@@ -86,12 +86,12 @@ class Replica:
     def may_judge(self) -> bool:
         """Tell whether this replica can know which others are dead.
 
-        Not while its own lease may have run out, nor for the time of a lease after that, or after
+        Not while it cannot renew its own lease, nor for the time of a lease after that, or after
         its start: most likely the store was out of reach, for all of them, and the others just have
         not been heard of yet.
         """
         is_steady = self.clock.now_ms() - self._late_ms >= self._lease_seconds * 1000
-        return is_steady and self.is_sure
+        return is_steady and self.is_in_touch and self.is_sure
 
     def may_take(self, stored: StoredTask) -> bool:
         """Tell whether a task that no lease speaks for may be taken from whoever has it."""
@@ -150,6 +150,7 @@ class Replica:
                 _logger.exception("the lease could not be renewed")
                 continue
             if not self.is_in_touch:
+                self._late_ms = self.clock.now_ms()
                 _logger.warning("the lease is renewed again")
             self.is_in_touch = True
             # Nobody is sure of anything before it is known what was lost.

@@ -187,8 +187,8 @@ class Resumption:
                 await self._clock.sleep(delay)
                 try:
                     current = await self._store.load(stored.scope, stored.id)
-                    if current is None or current.is_elsewhere:
-                        return
+                    if current is None or current.is_elsewhere or not self._may_take(current):
+                        return  # If it is left undone, a sweep finds it again.
                     # Another replica may have run it as far as its end, or a question.
                     if not (current.state.is_terminal or current.state.is_interrupted):
                         await self._run_again(current)

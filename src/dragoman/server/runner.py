@@ -462,12 +462,12 @@ class Runner:
         else:
             self._nursery.spawn(self._recover(live), name=f"recovery of {live.task_id}")
 
-    def sent_before(self, live: LiveTask, write: TaskWrite) -> None:
+    def sent_before(self, live: LiveTask, write: TaskWrite, message_id: str) -> None:
         """Find the other copy of a message that another replica has got first; it is this one."""
-        self._spawn_errand(self._write_again(live, write), f"copies for {live.task_id}")
+        self._spawn_errand(self._write_again(live, write, message_id), live.task_id)
 
-    async def _write_again(self, live: LiveTask, write: TaskWrite) -> None:
-        while (copy := await self._deliveries.find_copy(live)) is None:
+    async def _write_again(self, live: LiveTask, write: TaskWrite, message_id: str) -> None:
+        while (copy := await self._deliveries.find_copy(live, message_id)) is None:
             await self._clock.sleep(STORE_POLL_SECONDS)
         live.write_again(write, copy)
 

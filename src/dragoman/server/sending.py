@@ -226,10 +226,12 @@ class Sender:
                 raise await self._refusal(stored.id, stored.state, record)
             # Asked again: it may have come to life while the store was looked at.
             live = self._runner.find(scope, stored.id)
+            # Taken up here for a message is what waits, and nobody has. What should be at work, and
+            # is not, is taken over by a sweep, which knows how often that was tried already.
             if (
                 live is None
                 and self._elsewhere is not None
-                and not (_is_for_us(stored) and self._elsewhere.replica.may_take(stored))
+                and not (stored.state.is_interrupted and self._elsewhere.is_free(stored))
             ):
                 return await self._post(self._elsewhere, stored, request, call, record)
             live = live or await self._runner.adopt(stored)
@@ -242,6 +244,14 @@ class Sender:
         request, record, sealed = self._seal(live.question, request, record)
         send = None if record is None else replace(record, task_id=message.task_id)
         errand = _errand(request, call, message.task_id, context_id, sealed)
+        if (
+            self._elsewhere is not None
+            and record is not None
+            and live.has_had(errand.message)
+            and await self._is_known(record)
+        ):
+            # It came by another replica while this one waited here.
+            raise SentBeforeError(record.key.message_id)
         delivery = self._runner.deliver(live, errand, send)
         if send is None:
             return Accepted(live, delivery.settled, delivery.stored)
@@ -267,7 +277,9 @@ class Sender:
         placed = await elsewhere.post(stored, encode(errand), send)
         if not placed.n:
             raise await self._refusal(stored.id, placed.state, record)
-        return Posted(stored, placed.seq)
+        # One that is no answer waits for its turn. A pause before that ends the wait, and may have
+        # come since the task was looked at.
+        return Posted(stored, placed.seq if errand.is_answer else stored.seq)
 
     def _seal(
         self, asked: Message | None, request: SendMessageRequest, record: SendRecord | None
@@ -290,11 +302,14 @@ class Sender:
 
         It may have ended just because another replica has delivered the same one to it.
         """
-        if self._elsewhere is not None and record is not None:
-            known = await self._store.find_send(record.key, record.since_ms)
-            if known is not None and known.digest == record.digest:
-                return SentBeforeError(record.key.message_id)
+        if self._elsewhere is not None and record is not None and await self._is_known(record):
+            return SentBeforeError(record.key.message_id)
         return TaskEndedError(task_id, state.value, NO_MORE_MESSAGES)
+
+    async def _is_known(self, record: SendRecord) -> bool:
+        """Tell whether another replica has recorded the same send."""
+        known = await self._store.find_send(record.key, record.since_ms)
+        return known is not None and known.digest == record.digest
 
     async def _answer(
         self,
@@ -340,6 +355,8 @@ class Sender:
             # Another replica may have put it into the inbox, and nothing was heard of it here yet:
             # then the question that stands is the one it answers.
             await self._runner.take_in(live)
+            if self._runner.find(scope, known.task_id) is not live:
+                return await self._again(scope, known)  # It was let go of, or has ended, meanwhile.
             settled = live.settled()
             if live.is_settled:
                 settled.set_result(None)
@@ -348,15 +365,6 @@ class Sender:
         if stored is None:
             raise TaskNotFoundError(known.task_id)
         return stored
-
-
-def _is_for_us(stored: StoredTask) -> bool:
-    """Tell whether a task is to be taken up here for a message: it waits, and nobody has it.
-
-    One that should be at work, and is not, is taken over by a sweep, which knows how often that was
-    tried already.
-    """
-    return stored.state.is_interrupted and not stored.is_elsewhere
 
 
 def _with_message(request: SendMessageRequest, **changes: str) -> SendMessageRequest:

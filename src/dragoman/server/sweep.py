@@ -130,10 +130,10 @@ class Sweep:
         has a message that waits for the turn after this one.
         """
         stored = await self._elsewhere.store.load(scope, task_id)
-        if stored is None or stored.is_elsewhere or stored.state.is_terminal:
+        if stored is None or stored.state.is_terminal or not self._elsewhere.is_free(stored):
             return
         _, urgent = queue_of(stored)
-        if not urgent or not self._elsewhere.replica.may_take(stored):
+        if not urgent:
             return
         try:
             await self._runner.adopt(stored)

@@ -93,7 +93,7 @@ class TaskLog(ABC):
     # Beyond 30 attributes an object without slots needs a full dictionary of its own.
     __slots__ = (
         "_announce",
-        "_answer",
+        "_answers",
         "_clock",
         "_document",
         "_draft",
@@ -150,7 +150,7 @@ class TaskLog(ABC):
         self.seen = seen
         self._announce = announce
         self._ending: Ending | None = None
-        self._answer: Message | None = None
+        self._answers: tuple[Message, ...] = ()
         self.record = record
         self.standing = standing
         self.channel = channel
@@ -328,25 +328,17 @@ class TaskLog(ABC):
     def answers_send(self, record: SendRecord, message: Message) -> None:
         """Let the next write remember which send it answers, which has brought this message."""
         self._draft.send = record
-        self._answer = message
+        self._answers += (message,)
 
     def is_answered_by(self, message: Message) -> bool:
         """Tell whether this is the message of a send that the store does not know of yet."""
-        return self._answer == message
+        return message in self._answers
 
-    def write_again(self, write: TaskWrite, copy: int) -> None:
-        """Write what was refused because its send is known, with the copy of it in the inbox."""
-        if self._in_flight is not write or self.seen is None:
-            return  # The task is another replica's by now.
-        if copy:
-            self.seen.add(copy)
-        self._in_flight = write = replace(
-            write,
-            send=None,
-            inbox_taken=(*write.inbox_taken, copy) if copy else write.inbox_taken,
-            inbox_seen=None if write.inbox_seen is None else self.seen.mark,
+    def has_had(self, message: Message) -> bool:
+        """Tell whether this message is in the history, or waits for its turn."""
+        return message in self._fold.history or any(
+            item.errand.message == message for item in self.inbox
         )
-        self._store.append(write, self._committed)
 
     @property
     def is_watched(self) -> bool:
@@ -386,7 +378,7 @@ class TaskLog(ABC):
         self.attempts = self._stored_attempts = attempts
         self._stored_state = standing.state
         self._draft = Draft()
-        self._answer = None
+        self._answers = ()
         self._document = None
         self._paused_at = 0
         self._is_status_due = False
@@ -534,8 +526,8 @@ class TaskLog(ABC):
             return
         events = number_events(self._stored_seq + 1, write.entries, self._stored_seq)
         self._stored_seq += write.events
-        if self._draft.send is None:
-            self._answer = None
+        # Of two answers the one is on its way, the other in the draft.
+        self._answers = self._answers[-1:] if self._draft.send is not None else ()
         self._stored_mark = self._flying_mark
         if write.state is not None:
             self._stored_state = write.state

@@ -33,7 +33,7 @@ class Watcher(Protocol):
         """A write has failed; the task refuses commands until it is ``reset`` or dropped."""
         ...
 
-    def sent_before(self, live: LiveTask, write: TaskWrite) -> None:
+    def sent_before(self, live: LiveTask, write: TaskWrite, message_id: str) -> None:
         """A write was refused because another replica has got its message first; so has the inbox.
 
         The task waits for ``write_again``.

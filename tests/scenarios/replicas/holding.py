@@ -17,6 +17,7 @@ from dragoman.stores.base import (
     Done,
     InboxItem,
     JournalEntry,
+    Placed,
     Scope,
     SendRecord,
     StoredTask,
@@ -81,6 +82,7 @@ class HoldingStore(SharedMemoryTaskStore):
         is_away: nothing can be asked of it.
         is_lease_away: the lease cannot be renewed, which is done by a connection of its own.
         writing: before writes of tasks; they stay in order.
+        posting: before messages are left for the holder of a task.
         posted: behind messages that the holder of a task has put into its inbox.
         read: behind inboxes that were read.
         taking: before tasks are taken over.
@@ -91,6 +93,7 @@ class HoldingStore(SharedMemoryTaskStore):
         self.is_away = False
         self.is_lease_away = False
         self.writing = Place()
+        self.posting = Place()
         self.posted = Place()
         self.read = Place()
         self.taking = Place()
@@ -123,6 +126,10 @@ class HoldingStore(SharedMemoryTaskStore):
         number = await super().put_inbox(task_id, body, send, epoch=epoch)
         await self.posted.walk_through()
         return number
+
+    async def post(self, task_id: str, body: bytes, send: SendRecord | None) -> Placed:
+        await self.posting.walk_through()
+        return await super().post(task_id, body, send)
 
     async def read_inbox(self, task_id: str) -> tuple[InboxItem, ...]:
         items = await super().read_inbox(task_id)

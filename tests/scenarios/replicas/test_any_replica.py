@@ -9,6 +9,7 @@ from dragoman.model.messages import text_of
 from dragoman.model.operations import ListTasksRequest
 from dragoman.model.tasks import TaskState
 from dragoman.service.worker import Completed, Outcome, Turn
+from tests.scenarios.replicas.holding import hold, settle
 from tests.scenarios.replicas.replicas import Replicas
 from tests.scenarios.replicas.telling import Steps, relay, repeat, told
 from tests.unit.server.agency import CALL, Held, ask, frames, send
@@ -345,3 +346,26 @@ async def test_an_answer_that_is_sent_at_two_replicas_counts_once(replicas: Repl
     first, second = await replicas.wait_for(asyncio.gather(a.send(answer), b.send(answer)))
     assert first.status.state is second.status.state is COMPLETED
     assert told(await a.get(task.id)).count("blue") == 2  # the answer, and the agent's echo of it
+
+
+async def test_who_sends_a_message_as_a_question_comes_up_is_told_of_the_question(
+    in_hand: Replicas,
+) -> None:
+    """The message was sent before there was a question, so it waits; its sender must not."""
+    held = Held()
+
+    async def ask_then(turn: Turn) -> Outcome:
+        await held.run(turn)
+        return await relay(turn)
+
+    a, b = await in_hand.start(ask_then), await in_hand.start(ask_then)
+    task = await a.send(send(return_immediately=True))
+    await in_hand.until(held.reached.is_set)
+    hold(b).posting.close()
+    sending = asyncio.ensure_future(b.send(send("more", message_id="m-2", task_id=task.id)))
+    await hold(b).posting.until_reached()
+    held.released.set()
+    await settle()
+    hold(b).posting.open()
+    told_of = await in_hand.wait_for(sending)
+    assert told_of.status.state is TaskState.INPUT_REQUIRED

@@ -183,3 +183,88 @@ async def test_who_sends_an_answer_again_to_its_holder_is_not_asked_again(
     await b.send(blue(task, return_immediately=True))
     again = await replicas.wait_for(a.send(blue(task)))
     assert (again.status.state, told(again).count("blue")) == (COMPLETED, 1), told(again)
+
+
+class Hurried:
+    """The first turn ends when the test lets it; the turn of one message asks a question."""
+
+    def __init__(self, asking: str) -> None:
+        self.turns: list[str] = []
+        self.answers: list[str] = []
+        self.released = asyncio.Event()
+        self._asking = asking
+
+    async def run(self, turn: Turn) -> Outcome:
+        """Note what the turn is about, and what it was answered."""
+        text = text_of(turn.message.parts)
+        self.turns.append(text)
+        if text == "hello":
+            await self.released.wait()
+        if text == self._asking:
+            answer = await turn.ask(agent_message("which?"))
+            self.answers.append(text_of(answer.parts))
+        return Completed()
+
+
+@pytest.mark.parametrize(
+    "asking",
+    [
+        "more",  # The copy has become a turn, which asks.
+        "other",  # The copy waits for the turn after that of another message, which asks.
+    ],
+)
+async def test_a_message_that_waits_for_an_end_is_no_answer_to_what_its_copy_leads_to(
+    in_hand: Replicas, asking: str
+) -> None:
+    script = Hurried(asking)
+    a, b = await in_hand.start(script.run), await in_hand.start(script.run)
+    task = await a.send(send(return_immediately=True))
+    await settle()
+    hold(a).writing.close()
+    script.released.set()
+    await hold(a).writing.until_reached()
+    more = send("more", message_id="m-2", task_id=task.id, return_immediately=True)
+    # It waits until it is known whether the task has ended; the store is going to refuse that.
+    at_a = asyncio.ensure_future(a.send(more))
+    await settle()
+    if asking == "other":
+        other = send("other", message_id="m-3", task_id=task.id, return_immediately=True)
+        await b.send(other)
+    await b.send(more)
+    hold(a).let_writes_go()
+    await in_hand.wait_for(at_a)
+    await in_hand.pass_leases(1)
+    assert script.answers == []
+    assert script.turns.count("more") == (asking == "more")
+    assert told(await b.get(task.id)).count("more") == 1
+
+
+async def test_of_two_answers_that_are_on_their_way_each_is_known_by_its_copy(
+    in_hand: Replicas,
+) -> None:
+    turns: list[str] = []
+
+    async def ask_twice(turn: Turn) -> Outcome:
+        turns.append(text_of(turn.message.parts))
+        if turns[-1] == "hello":
+            await turn.ask(agent_message("which?"))
+            await turn.ask(agent_message("and which?"))
+        return Completed()
+
+    a, b = await in_hand.start(ask_twice), await in_hand.start(ask_twice)
+    task = await a.send(send())
+    in_hand.exchange.cut()
+    hold(a).writing.close()
+    first = asyncio.ensure_future(a.send(blue(task, return_immediately=True)))
+    await hold(a).writing.until_reached()
+    await settle()
+    await b.send(blue(task, return_immediately=True))
+    red = send("red", message_id="m-3", task_id=task.id, return_immediately=True)
+    second = asyncio.ensure_future(a.send(red))
+    await settle()
+    hold(a).let_writes_go()
+    await in_hand.wait_for(asyncio.gather(first, second))
+    await in_hand.pass_leases(2)
+    ended = await b.get(task.id)
+    assert (ended.status.state, turns) == (COMPLETED, ["hello"])
+    assert [told(ended).count(text) for text in ("blue", "red")] == [1, 1]

@@ -75,7 +75,7 @@ async def test_what_changes_hands_is_counted_on_both_sides(replicas: Replicas) -
     a.stand_still()
     await replicas.until(lambda: second.runs == 1)
     a.go_on()
-    await replicas.until(lambda: a.runtime.live_tasks == 0)
+    await replicas.until(lambda: numbers_of(a).lapses == 1)
     second.allow(1)
     await replicas.wait_for(stream)
     loser, taker = numbers_of(a), numbers_of(b)
@@ -425,3 +425,23 @@ async def test_what_was_missed_is_made_up_for_as_soon_as_hints_arrive_again(
     # No time passes.
     async with asyncio.timeout(10):
         assert (await stream)[-1][1] == "COMPLETED"
+
+
+async def test_who_sends_again_as_the_task_changes_hands_gets_what_becomes_of_it(
+    in_hand: Replicas,
+) -> None:
+    first, second = Steps(1), Steps(1)
+    second.allow(1)
+    a, b = await in_hand.start(first.run), await in_hand.start(second.run)
+    task = await a.send(send(return_immediately=True))
+    await in_hand.pass_leases(2)
+    # It is recognised, and the inbox is looked into; meanwhile the replica stands still.
+    hold(a).read.close()
+    again = asyncio.ensure_future(a.send(send()))
+    await hold(a).read.until_reached()
+    a.stand_still()
+    await until_state(in_hand, b, task.id, COMPLETED)
+    a.go_on()
+    await in_hand.until(lambda: a.runtime.live_tasks == 0)
+    hold(a).read.open()
+    assert (await in_hand.wait_for(again)).status.state is COMPLETED

@@ -10,6 +10,7 @@ from typing import Final
 
 import pytest
 
+from dragoman.errors import UnavailableError
 from dragoman.model.messages import text_of
 from dragoman.model.parts import Part
 from dragoman.model.tasks import Artifact, TaskState
@@ -18,6 +19,7 @@ from tests.scenarios.replicas.holding import hold, settle
 from tests.scenarios.replicas.replicas import Member, Replicas
 from tests.scenarios.replicas.telling import Steps, relay, told
 from tests.unit.server.agency import Held, send
+from tests.unit.server.fakes import agent_message
 
 pytestmark = pytest.mark.anyio
 
@@ -215,3 +217,51 @@ async def test_a_message_that_is_read_from_the_inbox_when_a_write_is_lost_gets_o
     await in_hand.pass_leases(1)
     assert (await b.get(task.id)).status.state is COMPLETED
     assert script.turns == ["hello", "hello", "more"]
+
+
+async def test_a_cancellation_is_left_to_the_holder_although_no_lease_speaks_for_it(
+    in_hand: Replicas,
+) -> None:
+    held = Held()
+    a, b = await in_hand.start(held.run), await in_hand.start()
+    task = await a.send(send(return_immediately=True))
+    await in_hand.until(held.reached.is_set)
+    leave(a, b)
+    await in_hand.pass_seconds(OUTAGE_SECONDS)
+    await come_back(in_hand, a, b, later_seconds=0)
+    canceled = await in_hand.wait_for(b.cancel(task.id))
+    assert canceled.status.state is TaskState.CANCELED
+    numbers = b.runtime.replica
+    assert numbers is not None
+    assert numbers.taken_over == 0
+
+
+async def test_a_message_from_before_a_question_does_not_answer_it_when_a_write_is_lost(
+    in_hand: Replicas,
+) -> None:
+    held = Held()
+    answers: list[str] = []
+
+    async def ask_then(turn: Turn) -> Outcome:
+        await held.run(turn)
+        answers.append(text_of((await turn.ask(agent_message("which?"))).parts))
+        await turn.flush()
+        return Completed()
+
+    a, b = await in_hand.start(ask_then), await in_hand.start(ask_then)
+    task = await a.send(send(return_immediately=True))
+    await in_hand.until(held.reached.is_set)
+    await b.send(send("early", message_id="m-2", task_id=task.id, return_immediately=True))
+    await settle()
+    held.released.set()
+    await settle()
+    hold(a).writing.close()
+    answer = send("blue", message_id="m-3", task_id=task.id, return_immediately=True)
+    lost = asyncio.ensure_future(a.send(answer))
+    await hold(a).writing.until_reached()
+    hold(a).lose_writes()
+    with pytest.raises(UnavailableError):
+        await in_hand.wait_for(lost)
+    await in_hand.pass_leases(1)
+    assert "early" not in answers
+    assert (await b.get(task.id)).status.state is TaskState.INPUT_REQUIRED

@@ -190,8 +190,10 @@ class RecordingWatcher:
         """Remember it."""
         self.lost.append((live, error))
 
-    def sent_before(self, live: LiveTask, write: TaskWrite) -> None:
+    def sent_before(self, live: LiveTask, write: TaskWrite, message_id: str) -> None:
         """Remember it."""
+        assert write.send is not None
+        assert write.send.key.message_id == message_id
         self.known.append((live, write))
 
     def end_refused(self, live: LiveTask, command: Command) -> None:

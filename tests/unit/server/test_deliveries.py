@@ -303,20 +303,20 @@ async def copied(on: Counter, *bodies: bytes) -> None:
 async def test_the_copy_of_an_answer_is_found_among_what_is_in_the_inbox() -> None:
     async with counter() as on:
         await copied(on, CANCEL_ITEM, RED, BLUE)
-        assert await on.deliveries.find_copy(on.live) == 3
+        assert await on.deliveries.find_copy(on.live, "blue") == 3
 
 
 async def test_an_answer_may_have_no_copy() -> None:
     async with counter() as on:
         await copied(on, CANCEL_ITEM, RED)
-        assert await on.deliveries.find_copy(on.live) == 0
+        assert await on.deliveries.find_copy(on.live, "blue") == 0
 
 
 async def test_where_nobody_else_posts_there_is_no_copy() -> None:
     on = await stage()
     nursery = Nursery()
     deliveries = Deliveries(on.store, nursery, run_again=never, cancel=never)
-    assert await deliveries.find_copy(on.begin()) == 0
+    assert await deliveries.find_copy(on.begin(), "blue") == 0
     await on.runner.drain(0)
     await nursery.close()
 
@@ -325,9 +325,9 @@ async def test_it_is_not_known_whether_there_is_a_copy_while_the_inbox_cannot_be
     async with counter() as on:
         await copied(on, BLUE)
         on.store.is_down = True
-        assert await on.deliveries.find_copy(on.live) is None
+        assert await on.deliveries.find_copy(on.live, "blue") is None
         on.store.is_down = False
-        assert await on.deliveries.find_copy(on.live) == 1
+        assert await on.deliveries.find_copy(on.live, "blue") == 1
 
 
 async def test_a_copy_of_the_answer_that_is_on_its_way_is_taken_up_with_it() -> None:

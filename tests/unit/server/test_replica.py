@@ -237,6 +237,23 @@ async def test_a_store_that_is_gone_is_tried_again(caplog: pytest.LogCaptureFixt
         assert (on.replica.is_in_touch, on.replica.is_sure, on.late) == (True, True, 0)
 
 
+async def test_who_could_not_renew_its_lease_in_time_does_not_judge_others_for_a_while() -> None:
+    """Its own has not run out; that of another, which was renewed earlier, may have."""
+    async with keeping() as on:
+        for _ in range(3):
+            await on.pass_time(LEASE / 3)
+        assert on.replica.may_judge
+        on.store.is_down = True
+        await on.pass_time(LEASE / 3)
+        assert not on.replica.may_judge
+        on.store.is_down = False
+        await on.pass_time(LEASE / 20)
+        assert (on.late, on.replica.is_sure, on.replica.may_judge) == (0, True, False)
+        for _ in range(3):
+            await on.pass_time(LEASE / 3)
+        assert on.replica.may_judge
+
+
 async def test_a_lease_that_was_given_up_is_not_renewed() -> None:
     async with keeping() as on:
         await on.replica.leave()

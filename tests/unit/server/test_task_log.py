@@ -1,5 +1,8 @@
 """What is written of a task, and what is visible of it."""
 
+import asyncio
+
+import pytest
 from msgspec.structs import replace
 
 from dragoman.engine.commands import Ask, Deliver, Finish, Say
@@ -211,10 +214,16 @@ async def test_what_a_known_answer_has_led_to_is_written_with_its_copy() -> None
     assert settled.done()
 
 
-async def test_it_is_written_without_a_copy_if_there_is_none() -> None:
+async def test_without_a_copy_it_was_taken_up_before_and_is_undone() -> None:
     live, write = await known()
+    waiting = asyncio.ensure_future(live.task.durable())
+    await pass_over()
     live.task.write_again(write, 0)
-    assert live.store.writes[-1] == replace(write, send=None)
+    assert live.store.writes[-1] == write
+    ((lost, error),) = live.watcher.lost
+    assert (lost, type(error)) == (live.task, SentBeforeError)
+    with pytest.raises(SentBeforeError):
+        await waiting
 
 
 async def test_an_end_that_came_with_a_known_answer_knows_of_the_copy() -> None:
