@@ -73,7 +73,8 @@ class NatsBus(RemoteBus):
                 continue
             self._told = line.told or self._told
             return line
-        raise ConnectionError("; ".join(failures))
+        # In one order, whatever the order of the tries: what is said once is not said again.
+        raise ConnectionError("; ".join(sorted(failures)))
 
 
 class _NatsLine:
