@@ -241,17 +241,16 @@ class Sender:
         context_id = live.record.context_id
         _check_context(message, context_id)
         self._worker.check_scopes(live.record.skill_id, call.scopes)
-        request, record, sealed = self._seal(live.question, request, record)
-        send = None if record is None else replace(record, task_id=message.task_id)
-        errand = _errand(request, call, message.task_id, context_id, sealed)
-        if (
-            self._elsewhere is not None
-            and record is not None
-            and live.has_had(errand.message)
-            and await self._is_known(record)
-        ):
-            # It came by another replica while this one waited here.
-            raise SentBeforeError(record.key.message_id)
+        visible, known, sealed = self._seal(live.question, request, record)
+        send = None if known is None else replace(known, task_id=message.task_id)
+        errand = _errand(visible, call, message.task_id, context_id, sealed)
+        if self._elsewhere is not None and send is not None and live.has_had(errand.message):
+            if await self._is_known(send):
+                # It came by another replica while this one waited here.
+                raise SentBeforeError(send.key.message_id)
+            if self._runner.find(scope, message.task_id) is not live:
+                # It was put aside, let go of, or has ended, meanwhile.
+                return await self._continue(scope, request, call, record)
         delivery = self._runner.deliver(live, errand, send)
         if send is None:
             return Accepted(live, delivery.settled, delivery.stored)
