@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine
 from contextlib import suppress
 from typing import Final
 
@@ -17,9 +17,7 @@ from msgspec import Struct
 from dragoman.clock import Clock
 from dragoman.engine.commands import Begin, Cancel, Command
 from dragoman.engine.effects import NextTurn
-from dragoman.engine.fold import TaskFold
 from dragoman.engine.journal import TURN
-from dragoman.engine.machine import Standing
 from dragoman.errors import (
     ConflictError,
     SentBeforeError,
@@ -31,15 +29,15 @@ from dragoman.errors import (
 from dragoman.model.messages import Message
 from dragoman.model.operations import SendMessageRequest
 from dragoman.model.tasks import TaskState
-from dragoman.server.deliveries import NO_STORE, Deliveries, Delivery, queue_of
+from dragoman.server.arrivals import Arrivals
+from dragoman.server.deliveries import NO_STORE, Deliveries, Delivery
 from dragoman.server.elsewhere import Elsewhere
 from dragoman.server.ending import is_ending
 from dragoman.server.errands import Errand, encode
-from dragoman.server.hub import Channel, Hub
+from dragoman.server.hub import Hub
 from dragoman.server.live import LiveTask
 from dragoman.server.nursery import Nursery
-from dragoman.server.recovery import fold_of, record_of, standing_of
-from dragoman.server.seen import Seen
+from dragoman.server.recovery import fold_of, standing_of
 from dragoman.server.slots import Seat, Slots
 from dragoman.server.turns import STORE_POLL_SECONDS, Turns
 from dragoman.server.vault import Vault
@@ -47,7 +45,6 @@ from dragoman.server.watcher import TaskLostError
 from dragoman.service.principal import ANONYMOUS
 from dragoman.service.worker import Failed, Plan, Suspended, Worker
 from dragoman.stores.base import (
-    InboxItem,
     JournalEntry,
     NewTask,
     Scope,
@@ -106,7 +103,6 @@ class Runner:
         self._worker = worker
         self._store = store
         self._clock = clock
-        self._hub = hub
         self._limits = limits
         self.slots: Final = Slots(
             limits.running_turns, limits.waiting_turns, limits.turns_per_owner
@@ -121,6 +117,9 @@ class Runner:
             vault=vault,
         )
         self._nursery = Nursery()
+        self._arrivals = Arrivals(
+            watcher=self, store=store, clock=clock, hub=hub, elsewhere=elsewhere
+        )
         self._deliveries = Deliveries(
             store, self._nursery, run_again=self.run_again, cancel=self._cancel_soon
         )
@@ -190,20 +189,7 @@ class Runner:
     ) -> LiveTask:
         """Create a task and start its first turn."""
         self.check(record.scope.owner)
-        live = LiveTask(
-            watcher=self,
-            store=self._store,
-            clock=self._clock,
-            channel=self._channel(task_id),
-            record=record,
-            standing=Standing(task_id=task_id, context_id=record.context_id),
-            fold=TaskFold(task_id, record.context_id),
-            send=send,
-            loop=self._nursery.loop,
-            seen=None if self._elsewhere is None else Seen(),
-            announce=None if self._elsewhere is None else self._elsewhere.announce,
-        )
-        self._live[task_id] = live
+        live = self._live[task_id] = self._arrivals.begin(task_id, record, send, self._nursery.loop)
         if record.alias:
             self._aliases[record.scope, record.alias] = task_id
         live.seat = seat = Seat(self.slots, record.scope.owner)
@@ -294,54 +280,29 @@ class Runner:
     async def _adopt(self, known: StoredTask) -> LiveTask:
         epoch = await self._store.take_over(known.id, known.epoch)
         try:
-            # Now that nobody else writes to it any more.
-            stored = await self._store.load(known.scope, known.id)
-            journal = await self._store.read_journal(known.id)
-            live, rest = self._revive(known, stored, journal, epoch)
+            stored, journal = await self._read_taken(known)
+            live, rest = self._arrivals.revive(stored, journal, epoch)
         except BaseException:
             self._release(known.id, epoch)
             raise
+        if self._elsewhere is not None:
+            self._elsewhere.note_taken(known)
         self._live[known.id] = live
         for item in rest:
             self._deliveries.take(live, item)
         return live
 
-    def _revive(
-        self,
-        known: StoredTask,
-        stored: StoredTask | None,
-        journal: Sequence[JournalEntry],
-        epoch: int,
-    ) -> tuple[LiveTask, Sequence[InboxItem]]:
-        """Return a task as the store has it, and what is to be handed to it."""
+    async def _read_taken(self, known: StoredTask) -> tuple[StoredTask, tuple[JournalEntry, ...]]:
+        """Return what the store has of a task that nobody else writes to any more."""
+        stored = await self._store.load(known.scope, known.id)
+        journal = await self._store.read_journal(known.id)
         if self._is_draining:
             # What is live is being handed over, or has been.
             raise UnavailableError(_STOPPING)
         if stored is None or stored.state.is_terminal:
             # Its last holder has ended it after all.
             raise ConflictError(known.id)
-        fold = fold_of(stored)
-        queue, rest = queue_of(stored)
-        if self._elsewhere is not None:
-            self._elsewhere.note_taken(known)
-        live = LiveTask(
-            watcher=self,
-            store=self._store,
-            clock=self._clock,
-            channel=self._channel_of(stored),
-            record=record_of(stored),
-            standing=standing_of(stored, fold, unread=len(queue)),
-            fold=fold,
-            epoch=epoch,
-            journal_n=journal[-1].n if journal else 0,
-            attempts=stored.attempts,
-            wake_at_ms=stored.wake_at_ms,
-            seen=None if self._elsewhere is None else Seen(stored.inbox_n),
-            announce=None if self._elsewhere is None else self._elsewhere.announce,
-        )
-        live.inbox.extend(queue)
-        live.paused_ms = self._clock.now_ms()
-        return live, rest
+        return stored, journal
 
     def run_again(self, live: LiveTask) -> None:
         """Run the turn that a task was in from the top; end the task if its skill forbids that."""
@@ -491,23 +452,6 @@ class Runner:
             live.failure = TaskLostError()
             _logger.debug("task %s was taken over; its turn is stopped here", live.task_id)
             self._drop(live)
-
-    def _channel_of(self, stored: StoredTask) -> Channel:
-        """Return the channel of a task that is adopted: that of its followers, if it has any."""
-        is_paused = stored.state.is_interrupted
-        channel = None if self._elsewhere is None else self._elsewhere.claim(stored.id)
-        if channel is None:
-            return self._channel(stored.id, stored.seq, is_paused=is_paused)
-        channel.skip_to(stored.seq, is_paused=is_paused)
-        return channel
-
-    def _channel(self, task_id: str, seq: int = 0, *, is_paused: bool = False) -> Channel:
-        return Channel(
-            self._hub,
-            lambda after, limit: self._store.read_events(task_id, after=after, limit=limit),
-            seq=seq,
-            paused_at=seq if is_paused else 0,
-        )
 
     def _spawn_errand(self, work: Coroutine[object, object, None], name: str) -> asyncio.Task[None]:
         task = self._nursery.spawn(work, name=name)

@@ -244,19 +244,23 @@ class Sender:
         visible, known, sealed = self._seal(live.question, request, record)
         send = None if known is None else replace(known, task_id=message.task_id)
         errand = _errand(visible, call, message.task_id, context_id, sealed)
-        if self._elsewhere is not None and send is not None and live.has_had(errand.message):
-            if await self._is_known(send):
-                # It came by another replica while this one waited here.
-                raise SentBeforeError(send.key.message_id)
-            if self._runner.find(scope, message.task_id) is not live:
-                # It was put aside, let go of, or has ended, meanwhile.
-                return await self._continue(scope, request, call, record)
+        if send is not None and await self._has_come(live, errand.message, send):
+            raise SentBeforeError(send.key.message_id)
+        if self._runner.find(scope, message.task_id) is not live:
+            # It was put aside, let go of, or has ended, meanwhile.
+            return await self._continue(scope, request, call, record)
         delivery = self._runner.deliver(live, errand, send)
         if send is None:
             return Accepted(live, delivery.settled, delivery.stored)
         end = self._sends.begin_task(send, message.task_id)
         live.epilogue.append(end)
         return Accepted(live, delivery.settled, _or_forget(delivery.stored, end))
+
+    async def _has_come(self, live: LiveTask, message: Message, send: SendRecord) -> bool:
+        """Tell whether a message came by another replica while this one waited here."""
+        if self._elsewhere is None or not live.has_had(message):
+            return False
+        return await self._is_known(send)
 
     async def _post(
         self,

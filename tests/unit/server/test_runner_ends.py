@@ -13,7 +13,6 @@ from dragoman.errors import (
 )
 from dragoman.model.messages import Message
 from dragoman.model.operations import SendMessageRequest
-from dragoman.server.errands import Errand, encode
 from dragoman.server.runner import Limits
 from dragoman.server.watcher import TaskLostError
 from dragoman.service.worker import Turn
@@ -23,7 +22,6 @@ from tests.unit.server.fakes import (
     Gate,
     ScriptedWorker,
     agent_message,
-    user_message,
 )
 from tests.unit.server.running import (
     CANCELED,
@@ -34,7 +32,6 @@ from tests.unit.server.running import (
     REQUEST,
     Stage,
     ask,
-    put_aside,
     stage,
     status_text,
     unfinished,
@@ -50,27 +47,6 @@ async def test_an_adopted_task_goes_on_under_a_new_lease() -> None:
     assert live.epoch == stored.epoch + 1
     assert (live.standing.seq, live.standing.state) == (stored.seq, stored.state)
     assert on.runner.find(SCOPE, "t-0") is live
-
-
-async def test_what_waits_for_an_adopted_task_still_waits() -> None:
-    on = await stage()
-    errand = Errand(message=user_message("later", "m-2"), metadata={"k": 1})
-    stored = await unfinished(on)
-    await on.store.put_inbox("t-0", encode(errand), None)
-    live = await on.runner.adopt(stored)
-    (queued,) = live.inbox
-    assert queued.errand == errand
-    assert await queued.stored == 1
-    assert live.standing.unread == 1
-
-
-async def test_an_adopted_task_that_waits_for_its_client_is_paused() -> None:
-    on = await stage(ask)
-    on.begin()
-    live = await put_aside(on)
-    stored = await on.stored()
-    assert stored.state is INPUT_REQUIRED
-    assert live.channel.paused_at == stored.seq
 
 
 async def test_a_task_that_its_last_holder_has_ended_after_all_cannot_be_adopted() -> None:
