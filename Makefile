@@ -18,6 +18,10 @@ PIP := $(BIN)/python -m pip install --disable-pip-version-check -qq -c constrain
 # The pinned pyright comes with its own Node; do not look for news at every start.
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
+# Some machines ask Python to keep no bytecode. Tests start hundreds of processes, each of which
+# would compile all of us anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help run test check soak bench bench-quick cli-report proto clean
 .DELETE_ON_ERROR:
