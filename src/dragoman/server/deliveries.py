@@ -7,6 +7,7 @@ which is in the store: put there from here, or by another replica.
 from __future__ import annotations
 
 import asyncio
+import math
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterable
 from contextlib import suppress
@@ -126,6 +127,8 @@ class Deliveries:
             if item.n not in live.seen:
                 live.seen.add(item.n)
                 self.take(live, item)
+        # A message that came here may have been acknowledged after one that came elsewhere.
+        live.inbox = deque(sorted(live.inbox, key=_number))
         return True
 
     async def find_copy(self, live: LiveTask, message_id: str) -> int | None:
@@ -225,6 +228,12 @@ class Deliveries:
         if live.seen is not None:
             live.seen.add(n)
         item.stored.set_result(n)
+        if not live.knows_all_before(n):
+            self._nursery.spawn(self._catch_up(live), name=f"inbox of {live.task_id}")
+
+    async def _catch_up(self, live: LiveTask) -> None:
+        """Take up what another replica has acknowledged, of which no hint came yet."""
+        await self.take_in(live)
 
 
 def queue_of(stored: StoredTask) -> tuple[list[QueuedErrand], list[InboxItem]]:
@@ -253,6 +262,11 @@ def _end_stale_question(live: LiveTask) -> None:
     if live.pause is not None and live.pause.cancelled() and live.is_questioned:
         live.note(ASK, _question(live), encode(Answer()))
         live.execute(GoOn())
+
+
+def _number(item: QueuedErrand) -> float:
+    """Return the place of a message in the inbox; one on its way there has the last."""
+    return item.stored.result() if item.is_stored else math.inf
 
 
 def _is_cancel(item: QueuedErrand | InboxItem) -> bool:

@@ -112,6 +112,7 @@ class Runner:
             store,
             self.slots,
             clock,
+            take_in=self.take_in,
             turn_seconds=limits.turn_seconds,
             marks_traces=marks_traces,
             vault=vault,

@@ -334,6 +334,10 @@ class TaskLog(ABC):
         """Tell whether this is the message of a send that the store does not know of yet."""
         return message in self._answers
 
+    def knows_all_before(self, n: int) -> bool:
+        """Tell whether everything is known here that a replica has acknowledged before this."""
+        return self.seen is None or n <= self.seen.mark
+
     def has_had(self, message: Message) -> bool:
         """Tell whether this message is in the history, or waits for its turn."""
         return message in self._fold.history or any(

@@ -215,10 +215,11 @@ class LiveTurn:
         if not self._seat.is_taken:
             await self._sit_down()
         live = self._live
-        if not (live.inbox and live.inbox[0].is_stored):
+        item = live.inbox[0] if live.inbox else None
+        if item is None or not item.is_stored or not live.knows_all_before(item.stored.result()):
             live.note(_MESSAGE, "", encode(Answer()))
             return None
-        item = live.inbox.popleft()
+        live.inbox.popleft()
         live.take_up(item.stored.result())
         self._execute(TakeUp(item.errand.message))
         live.join_settled(item.waiters)

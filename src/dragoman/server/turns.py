@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 from dragoman import telemetry
@@ -76,6 +77,7 @@ class Turns:
         slots: Slots,
         clock: Clock,
         *,
+        take_in: Callable[[LiveTask], Awaitable[object]],
         turn_seconds: float = 0.0,
         marks_traces: bool = False,
         vault: Vault | None = None,
@@ -83,10 +85,12 @@ class Turns:
         """Keep what is needed.
 
         Args:
+            take_in: takes up what other replicas have put into the inbox of a task.
             turn_seconds: how long a turn may work, 0 for ever.
             marks_traces: events of a turn that is traced tell of it.
             vault: opens answers that are secrets.
         """
+        self._take_in = take_in
         self._vault = vault or Vault()
         self._marks_traces = marks_traces
         self._worker = worker
@@ -297,9 +301,13 @@ class Turns:
                 n = await asyncio.shield(item.stored)
             except StoreError:
                 continue  # Its sender was told; the item is gone from the inbox.
+            if not live.knows_all_before(n):
+                await self._take_in(live)
             await self._usable(live)
             if live.standing.has_ended:
                 return None
+            if not live.inbox or live.inbox[0] is not item:
+                continue  # Another one was first, which is known only now.
             live.inbox.popleft()
             live.take_up(n)
             live.note(TURN, "", encode(item.errand))

@@ -168,6 +168,83 @@ async def test_a_message_that_comes_as_the_task_ends_is_not_left_behind(
     assert numbers == list(range(1, len(numbers) + 1))
 
 
+async def test_messages_get_their_turns_in_the_order_of_their_acknowledgement(
+    replicas: Replicas,
+) -> None:
+    held = Held()
+
+    async def run(turn: Turn) -> Outcome:
+        if text_of(turn.message.parts) == "one":
+            await held.run(turn)
+        return await repeat(turn)
+
+    a, b = await replicas.start(run), await replicas.start()
+    task = await a.send(send("one", return_immediately=True))
+    await replicas.until(held.reached.is_set)
+    # The holder does not hear of the second before it gets the third.
+    replicas.exchange.cut()
+    await b.send(send("two", message_id="m-2", task_id=task.id, return_immediately=True))
+    await a.send(send("three", message_id="m-3", task_id=task.id, return_immediately=True))
+    held.released.set()
+
+    async def has_ended() -> bool:
+        return (await b.get(task.id)).status.state is COMPLETED
+
+    await replicas.until(has_ended)
+    turns = ["one", "one", "two", "two", "three", "three"]
+    assert [text for text in told(await b.get(task.id)) if text in turns] == turns
+
+
+async def test_no_turn_is_begun_before_it_is_known_what_was_acknowledged_first(
+    in_hand: Replicas,
+) -> None:
+    held = Held()
+    turns: list[str] = []
+
+    async def run(turn: Turn) -> Outcome:
+        turns.append(text_of(turn.message.parts))
+        if turns == ["one"]:
+            await held.run(turn)
+        return Completed()
+
+    a, b = await in_hand.start(run), await in_hand.start()
+    task = await a.send(send("one", return_immediately=True))
+    await in_hand.until(held.reached.is_set)
+    in_hand.exchange.cut()
+    await b.send(send("two", message_id="m-2", task_id=task.id, return_immediately=True))
+    hold(a).read.close()
+    await a.send(send("three", message_id="m-3", task_id=task.id, return_immediately=True))
+    held.released.set()
+    await settle()
+    assert turns == ["one"]
+    hold(a).read.open()
+    await in_hand.until(lambda: len(turns) == 3)
+    assert turns == ["one", "two", "three"]
+
+
+async def test_a_turn_that_looks_for_messages_gets_them_in_that_order(replicas: Replicas) -> None:
+    held = Held()
+    found: list[str] = []
+
+    async def run(turn: Turn) -> Outcome:
+        await held.run(turn)
+        while len(found) < 2:
+            if (message := await turn.take_message()) is not None:
+                found.append(text_of(message.parts))
+            await asyncio.sleep(0)
+        return Completed()
+
+    a, b = await replicas.start(run), await replicas.start()
+    task = await a.send(send("one", return_immediately=True))
+    await replicas.until(held.reached.is_set)
+    replicas.exchange.cut()
+    await b.send(send("two", message_id="m-2", task_id=task.id, return_immediately=True))
+    await a.send(send("three", message_id="m-3", task_id=task.id, return_immediately=True))
+    held.released.set()
+    await replicas.until(lambda: len(found) == 2)
+    assert found == ["two", "three"]
+
+
 @pytest.mark.parametrize(
     "at",
     [

@@ -16,6 +16,7 @@ from dragoman.model.operations import SendMessageRequest
 from dragoman.model.parts import Part
 from dragoman.model.tasks import Artifact, TaskState, TaskStatus
 from dragoman.server.errands import Errand, QueuedErrand
+from dragoman.server.live import LiveTask
 from dragoman.server.slots import Seat, Slots
 from dragoman.server.turns import STORE_POLL_SECONDS, Turns
 from dragoman.service.worker import Completed, Failed, Outcome, Plan, Refused, Turn
@@ -38,7 +39,12 @@ class Stage:
         self.live = Live()
         self.slots = Slots(1, 10)
         self.worker = worker or ScriptedWorker(run, answer=answer)
-        self.turns = Turns(self.worker, self.live.store, self.slots, self.live.clock)
+        self.turns = Turns(
+            self.worker, self.live.store, self.slots, self.live.clock, take_in=self._take_in
+        )
+
+    async def _take_in(self, live: LiveTask) -> None:
+        raise AssertionError(f"{live.task_id} is in a store that nobody else posts to")
 
     def begin(self, group: asyncio.TaskGroup) -> "asyncio.Task[None]":
         """Begin the task and its turns, as the runner does."""
