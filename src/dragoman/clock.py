@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
+from functools import partial
 from typing import Protocol
 
 __all__ = ("Clock", "SystemClock")
@@ -13,6 +14,14 @@ _TAIL_BYTES = 9
 _POOL_IDS = 64
 """Ids made ready at once; a system call for the random bytes of each would cost more than all else
 about it."""
+
+
+# The other one, where there is none such, stands still while the machine sleeps.
+_uptime_ns = (
+    partial(time.clock_gettime_ns, time.CLOCK_BOOTTIME)
+    if hasattr(time, "CLOCK_BOOTTIME")
+    else time.monotonic_ns
+)
 
 
 class Clock(Protocol):
@@ -25,6 +34,13 @@ class Clock(Protocol):
 
     def now_ms(self) -> int:
         """Return milliseconds since the Unix epoch, UTC."""
+        ...
+
+    def uptime_ms(self) -> int:
+        """Return milliseconds since some moment, for how long something takes.
+
+        It goes on where ``now_ms`` is set, and while the machine sleeps.
+        """
         ...
 
     def new_id(self) -> str:
@@ -55,6 +71,10 @@ class SystemClock:
             stamp = f"{now:012x}"
             self._prefix = f"{stamp[:8]}-{stamp[8:]}-7"
         return self._latest_ms
+
+    def uptime_ms(self) -> int:
+        """Return milliseconds since the machine was started."""
+        return _uptime_ns() // 1_000_000
 
     def new_id(self) -> str:
         """Return a UUIDv7; 72 of its bits are random."""

@@ -114,7 +114,7 @@ class RateLimits:
         name, _, caller = spent.allowance.partition("/")
         for table in self._tables():
             if table.name == name:
-                table.charge(caller, spent.units, self._clock.now_ms())
+                table.charge(caller, spent.units, self._clock.uptime_ms())
 
     def meet(self, address: str) -> Verdict | None:
         """Count a request at the door and return what is left for its address.
@@ -122,7 +122,7 @@ class RateLimits:
         Raises:
             RateLimitedError: too many have come from there, or too many were turned away.
         """
-        now_ms = self._clock.now_ms()
+        now_ms = self._clock.uptime_ms()
         caller = self._name(address)
         if self._refusals is not None:
             refusals = self._refusals.weigh(caller, 1, now_ms)
@@ -140,7 +140,7 @@ class RateLimits:
         """Count a request whose credentials were not good."""
         if self._refusals is not None:
             caller = self._name(address)
-            verdict = self._refusals.weigh(caller, 1, self._clock.now_ms())
+            verdict = self._refusals.weigh(caller, 1, self._clock.uptime_ms())
             if verdict.is_allowed:
                 self._count(self._refusals, caller, 1, verdict)
 
@@ -153,7 +153,7 @@ class RateLimits:
         Raises:
             RateLimitedError: the caller, or its tenant, has asked too often.
         """
-        now_ms = self._clock.now_ms()
+        now_ms = self._clock.uptime_ms()
         found: list[tuple[RateTable, Hashable, int, Verdict]] = []
         for whose, table, key, cost in self._limits_of(
             operation, self._name(caller), self._name(tenant)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from collections.abc import Awaitable, Callable
 from typing import Final
 
@@ -67,8 +68,7 @@ class Replica:
         self._lease_seconds = lease_seconds
         self.is_in_touch = True
         self.lapses = 0
-        self._renewed_ms = 0
-        self._late_ms = 0
+        self._renewed_ms = self._late_ms = -math.inf
         self._has_left = False
         # A renewal that is on its way would undo the end of the lease.
         self._renewing = asyncio.Lock()
@@ -79,7 +79,7 @@ class Replica:
 
         Counted from before the lease was last renewed, so this ends before the lease does.
         """
-        is_renewed = self.clock.now_ms() - self._renewed_ms < self._lease_seconds * 1000
+        is_renewed = self.clock.uptime_ms() - self._renewed_ms < self._lease_seconds * 1000
         return is_renewed and not self._has_left
 
     @property
@@ -90,7 +90,7 @@ class Replica:
         its start: most likely the store was out of reach, for all of them, and the others just have
         not been heard of yet.
         """
-        is_steady = self.clock.now_ms() - self._late_ms >= self._lease_seconds * 1000
+        is_steady = self.clock.uptime_ms() - self._late_ms >= self._lease_seconds * 1000
         return is_steady and self.is_in_touch and self.is_sure
 
     def may_take(self, stored: StoredTask) -> bool:
@@ -100,7 +100,7 @@ class Replica:
     async def join(self) -> None:
         """Begin the lease, as soon as the store is there."""
         while True:
-            self._renewed_ms = self._late_ms = self.clock.now_ms()
+            self._renewed_ms = self._late_ms = self.clock.uptime_ms()
             try:
                 await self._store.join(self.id, lease_seconds=self._lease_seconds)
             except StoreUnavailableError as error:
@@ -128,7 +128,7 @@ class Replica:
             await self.clock.sleep(pause)
             # Asked beforehand: the answer that it was too late may be lost, and the next one good.
             is_late = is_late or not self.is_sure
-            began_ms = self.clock.now_ms()
+            began_ms = self.clock.uptime_ms()
             pause = self._lease_seconds / _TRIES_PER_LEASE
             try:
                 async with self._renewing:
@@ -136,7 +136,7 @@ class Replica:
                         return
                     is_late = not await self._store.beat() or is_late
                 if is_late:
-                    self._late_ms = self.clock.now_ms()
+                    self._late_ms = self.clock.uptime_ms()
                     _logger.warning("the lease had run out; others may have taken over tasks")
                     await was_late()
             except StoreError as error:
@@ -150,11 +150,11 @@ class Replica:
                 _logger.exception("the lease could not be renewed")
                 continue
             if not self.is_in_touch:
-                self._late_ms = self.clock.now_ms()
+                self._late_ms = self.clock.uptime_ms()
                 _logger.warning("the lease is renewed again")
             self.is_in_touch = True
             # Nobody is sure of anything before it is known what was lost.
             self.lapses += is_late
             is_late = False
             self._renewed_ms = began_ms
-            pause = max(0.0, between - (self.clock.now_ms() - began_ms) / 1000)
+            pause = max(0.0, between - (self.clock.uptime_ms() - began_ms) / 1000)

@@ -37,6 +37,10 @@ class FakeClock:
         """Return the time it was last moved to."""
         return self._now_ms
 
+    def uptime_ms(self) -> int:
+        """Return the same: nobody sets this clock."""
+        return self._now_ms
+
     def new_id(self) -> str:
         """Return the next number."""
         self._ids += 1

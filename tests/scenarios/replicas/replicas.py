@@ -77,6 +77,9 @@ class PausableClock:
     def now_ms(self) -> int:
         return self._clock.now_ms()
 
+    def uptime_ms(self) -> int:
+        return self._clock.uptime_ms()
+
     def new_id(self) -> str:
         return self._clock.new_id()
 

@@ -30,6 +30,7 @@ __all__ = (
     "Live",
     "RecordingWatcher",
     "ScriptedWorker",
+    "SetBackClock",
     "agent_message",
     "chunk",
     "user_message",
@@ -238,3 +239,23 @@ class Live:
         """Execute commands."""
         for command in commands:
             self.task.execute(command)
+
+
+class SetBackClock:
+    """A Clock whose time of day was set back, and stands still until it is that late again."""
+
+    def __init__(self, clock: FakeClock) -> None:
+        self._clock = clock
+        self._now_ms = clock.now_ms()
+
+    def now_ms(self) -> int:
+        return self._now_ms
+
+    def uptime_ms(self) -> int:
+        return self._clock.uptime_ms()
+
+    def new_id(self) -> str:
+        return self._clock.new_id()
+
+    async def sleep(self, seconds: float) -> None:
+        await self._clock.sleep(seconds)

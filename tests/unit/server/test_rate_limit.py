@@ -15,6 +15,7 @@ from dragoman.server.rate_limit import (
     refusal_headers,
 )
 from dragoman.testing.clock import FakeClock
+from tests.unit.server.fakes import SetBackClock
 
 SEND, GET, LIST = Operation.SEND_MESSAGE, Operation.GET_TASK, Operation.LIST_TASKS
 
@@ -39,6 +40,16 @@ def test_without_limits_there_is_nothing_to_ask() -> None:
     assert not rates.is_at_door
     assert rates.admit(GET, "a", "") is None
     assert rates.meet("203.0.113.5") is None
+
+
+def test_an_allowance_comes_back_although_the_clock_was_set_back() -> None:
+    clock = FakeClock()
+    rates = RateLimits(RateSettings(rate_limit="10/min"), SetBackClock(clock))
+    assert left(rates, SEND) == 0
+    with pytest.raises(RateLimitedError):
+        left(rates, SEND)
+    clock.advance(60)
+    assert left(rates, SEND) == 0
 
 
 def test_operations_count_by_their_weight() -> None:

@@ -10,7 +10,7 @@ from dragoman.server.replica import Replica
 from dragoman.stores.base import StoredTask
 from dragoman.stores.memory_shared import SharedMemoryTaskStore
 from dragoman.testing.clock import FakeClock
-from tests.unit.server.fakes import SCOPE
+from tests.unit.server.fakes import SCOPE, SetBackClock
 from tests.unit.server.living import pass_over
 
 LEASE = 9.0
@@ -138,6 +138,30 @@ async def test_a_replica_that_stood_still_is_not_sure_until_it_has_renewed_its_l
         for _ in range(5):
             await pass_over()
         assert (on.replica.is_sure, on.late, on.replica.lapses) == (True, 1, 1)
+
+
+async def test_a_lease_runs_out_although_the_clock_was_set_back() -> None:
+    on = Stage()
+    await on.store.open()
+    replica = Replica(on.store, SetBackClock(on.clock), lease_seconds=LEASE)
+    await replica.join()
+    assert (replica.is_sure, replica.may_judge) == (True, False)
+    on.clock.advance(LEASE)
+    assert not replica.is_sure
+    await on.store.close()
+
+
+async def test_who_has_just_started_judges_after_a_lease_although_the_clock_was_set_back() -> None:
+    on = Stage()
+    await on.store.open()
+    replica = Replica(on.store, SetBackClock(on.clock), lease_seconds=LEASE)
+    await replica.join()
+    keeper = asyncio.ensure_future(replica.keep(on.note_late))
+    await on.pass_leases(2)
+    assert (replica.is_sure, replica.may_judge) == (True, True)
+    keeper.cancel()
+    await asyncio.wait([keeper])
+    await on.store.close()
 
 
 async def test_nobody_is_sure_until_it_is_known_what_was_lost() -> None:
