@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Final
 
@@ -44,17 +44,20 @@ from dragoman.stores.base import (
     TaskStore,
 )
 
-__all__ = ("NO_STORE", "Deliveries", "Delivery", "queue_of")
+__all__ = ("NO_STORE", "Deliveries", "Delivery", "queue_of", "will_go_on")
 
 NO_STORE: Final = "The store is not available; try again later"
 
 
 class Delivery(Struct, frozen=True):
-    """A message handed to a live task; ``settled`` is done when its turn has ended or paused."""
+    """A message handed to a live task; ``settled`` is done when its turn has ended or paused.
+
+    ``stored`` is done when the message is durable, or has failed to be. It may be waited for by
+    several, none of whom may cancel it.
+    """
 
     settled: asyncio.Future[None]
-    stored: Coroutine[object, object, object]
-    """Await it before the message is acknowledged; raises when it could not be stored."""
+    stored: asyncio.Future[None]
 
 
 class Deliveries:
@@ -79,7 +82,7 @@ class Deliveries:
         self._cancel = cancel
 
     def deliver(self, live: LiveTask, errand: Errand, send: SendRecord | None) -> Delivery:
-        """Hand a further message to a task. It is acknowledged once ``stored`` has been awaited.
+        """Hand a further message to a task. It is acknowledged once it is ``stored``.
 
         Raises:
             InvalidParamsError: it is a secret, and nobody waits for one any more.
@@ -95,13 +98,13 @@ class Deliveries:
             settled = live.settled()
             item.waiters.append(settled)
             # In a task of ours: whatever becomes of the request, the message is stored or not.
-            storing = self._nursery.spawn(self._store_item(live, item, send), name=live.task_id)
-            return Delivery(settled, _stored(storing, item))
+            self._nursery.spawn(self._store_item(live, item, send), name=live.task_id)
+            return Delivery(settled, _acknowledgement(item))
         if send is not None:
             live.answers_send(send, errand.message)
-        settled = live.settled()
+        settled, stored = live.settled(), live.written()
         self._go_on(live, answer)
-        return Delivery(settled, live.durable())
+        return Delivery(settled, stored)
 
     async def take_in(self, live: LiveTask, *, is_ending: bool = False) -> bool:
         """Take up what others have put into the inbox of a task; False if it cannot be read now.
@@ -173,15 +176,15 @@ class Deliveries:
         For when a write was lost: the task decides anew about each, see ``take_again``. One that
         had to wait may be the answer now, and the other way round. Left are those on their way.
         """
-        live.seen = Seen(stored.inbox_n)
         known = {item.stored.result(): item for item in live.inbox if item.is_stored}
-        for n in known:
-            # Some have got there since the store was looked at.
-            live.seen.add(n)
+        if live.seen is not None:
+            live.seen = Seen(stored.inbox_n)
+            for n in known:
+                # Some have got there since the store was looked at.
+                live.seen.add(n)
+        there = {item.n for item in stored.inbox}
         live.inbox = deque(
-            item
-            for item in live.inbox
-            if not item.is_stored or item.stored.result() > stored.inbox_n
+            item for item in live.inbox if not item.is_stored or item.stored.result() not in there
         )
         return tuple(known.get(item.n, item) for item in stored.inbox)
 
@@ -257,6 +260,11 @@ def queue_of(stored: StoredTask) -> tuple[list[QueuedErrand], list[InboxItem]]:
     return queue, [*answers, *cancels]
 
 
+def will_go_on(stored: StoredTask) -> bool:
+    """Tell whether an answer, or word to cancel it, lies in the inbox of a task that waits."""
+    return bool(queue_of(stored)[1])
+
+
 def _end_stale_question(live: LiveTask) -> None:
     """Let a task go on whose author's code has just stopped waiting: what comes is no answer."""
     if live.pause is not None and live.pause.cancelled() and live.is_questioned:
@@ -299,13 +307,24 @@ def _queued(n: int, errand: Errand) -> QueuedErrand:
     return item
 
 
-async def _stored(storing: asyncio.Task[None], item: QueuedErrand) -> None:
-    """Wait until a message of the inbox is durable; raises UnavailableError if it is not to be."""
-    await asyncio.shield(storing)
-    error = item.stored.exception()
-    if isinstance(error, SentBeforeError):
-        raise error
-    if isinstance(error, ConflictError):
-        raise TaskLostError
-    if error is not None:
-        raise UnavailableError(NO_STORE)
+def _acknowledgement(item: QueuedErrand) -> asyncio.Future[None]:
+    """Return a future for when a message of the inbox is durable.
+
+    If it is not to be, that has an UnavailableError, or the SentBeforeError.
+    """
+    acknowledged: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def tell(stored: asyncio.Future[int]) -> None:
+        error = stored.exception()
+        if error is None:
+            acknowledged.set_result(None)
+            return
+        if isinstance(error, ConflictError):
+            error = TaskLostError()
+        elif not isinstance(error, SentBeforeError):
+            error = UnavailableError(NO_STORE)
+        acknowledged.set_exception(error)
+        acknowledged.exception()  # Perhaps nobody looks at it any more; that is no fault.
+
+    item.stored.add_done_callback(tell)
+    return acknowledged

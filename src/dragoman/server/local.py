@@ -8,7 +8,8 @@ this with a task of its own is asked once the task is known.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine
+import asyncio
+from collections.abc import Awaitable, Callable
 from typing import Final, TypeAlias
 
 import msgspec
@@ -48,6 +49,7 @@ from dragoman.model.operations import (
 from dragoman.model.push import TaskPushNotificationConfig
 from dragoman.model.timestamps import parse_timestamp
 from dragoman.server.access import Access
+from dragoman.server.deliveries import will_go_on
 from dragoman.server.elsewhere import Elsewhere
 from dragoman.server.ending import is_ending
 from dragoman.server.hub import Channel, Follower, Hub
@@ -135,7 +137,7 @@ class LocalService:
     async def _outcome(self, sent: Accepted, *, is_awaited: bool) -> TaskDocument:
         live = sent.live
         if sent.stored is not None:
-            await sent.stored
+            await asyncio.shield(sent.stored)
         try:
             if is_awaited:
                 # R-3.2.2-1; Q-02: up to a limit, after which the task is returned as it is.
@@ -160,7 +162,7 @@ class LocalService:
             return document_of(stored)
         after = sent.after if isinstance(sent, Posted) else stored.seq
         is_at_work = not (stored.state.is_terminal or stored.state.is_interrupted)
-        if is_awaited and (isinstance(sent, Posted) or is_at_work or stored.inbox):
+        if is_awaited and (isinstance(sent, Posted) or is_at_work or will_go_on(stored)):
             await self._patience.wait(self._elsewhere.settled(stored, after))
         return document_of(await self._load(stored.scope, stored.id))
 
@@ -188,8 +190,8 @@ class LocalService:
                     until_pause=until_pause,
                     cursor=call.cursor,
                     history_length=history_length,
-                    # What is in its inbox may be this message: then the stop before is not its own.
-                    start=sent.seq + 1 if sent.inbox else None,
+                    # The answer may be this message: then the stop before it is not its own.
+                    start=sent.seq + 1 if will_go_on(sent) else None,
                 )
             sent.settled.cancel()
             return await self._follow(
@@ -212,7 +214,7 @@ class LocalService:
         if not isinstance(task, StoredTask):
             try:
                 return (await _durable_document(task)).with_history(request.history_length)
-            except TaskLostError:
+            except (SentBeforeError, TaskLostError):
                 task = await self._load(task.scope, task.task_id)
         return document_of(task).with_history(request.history_length)
 
@@ -246,9 +248,9 @@ class LocalService:
         """Cancel a task and return it."""
         try:
             return await self._cancel(request, call)
-        except TaskLostError:
+        except (SentBeforeError, TaskLostError):
             if self._elsewhere is None:
-                raise
+                raise UnavailableError(_OUTRUN) from None
             return await self._cancel(request, call)
 
     async def _cancel(self, request: CancelTaskRequest, call: Call) -> TaskDocument:
@@ -442,7 +444,7 @@ class LocalService:
         until_pause: bool,
         cursor: int | None,
         history_length: int | None = None,
-        stored: Coroutine[object, object, object] | None = None,
+        stored: asyncio.Future[None] | None = None,
     ) -> EventStream:
         """Follow a live task: from the cursor if it has one that is known, else from now.
 
@@ -453,6 +455,8 @@ class LocalService:
             # its followers are kept, and who came later would hear nothing any more.
             follower = Follower(live.channel, first=None, cursor=cursor, until_pause=until_pause)
             try:
+                if stored is not None:
+                    await asyncio.shield(stored)
                 await live.durable()
                 context_id = live.record.context_id
                 follower.begin_with(await self._task_at(live.task_id, context_id, cursor))
@@ -468,12 +472,13 @@ class LocalService:
         is_delivered = stored is None
         try:
             if stored is not None:
-                await stored
+                await asyncio.shield(stored)
                 is_delivered = True
             await live.durable()
         except BaseException as error:
             await follower.aclose()
-            if not (isinstance(error, TaskLostError) and is_delivered and live.is_stored):
+            is_elsewhere = isinstance(error, SentBeforeError | TaskLostError) and live.is_stored
+            if not (is_elsewhere and is_delivered):
                 raise
             # As in ``_outcome``.
             task = await self._load(live.scope, live.task_id)
@@ -543,7 +548,11 @@ async def _stored_id(task: LiveTask | StoredTask) -> str:
     """Return the id of a task that the store knows of by then."""
     if isinstance(task, StoredTask):
         return task.id
-    await task.durable()
+    if not task.is_stored:
+        try:
+            await task.durable()
+        except SentBeforeError:
+            raise TaskNotFoundError(task.task_id) from None  # Another replica has begun it.
     return task.task_id
 
 

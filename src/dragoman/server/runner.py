@@ -15,7 +15,7 @@ from typing import Final
 from msgspec import Struct
 
 from dragoman.clock import Clock
-from dragoman.engine.commands import Begin, Cancel, Command
+from dragoman.engine.commands import Begin, Cancel, Command, Finish
 from dragoman.engine.effects import NextTurn
 from dragoman.engine.journal import TURN
 from dragoman.errors import (
@@ -205,7 +205,7 @@ class Runner:
         return live
 
     def deliver(self, live: LiveTask, errand: Errand, send: SendRecord | None) -> Delivery:
-        """Hand a further message to a task. It is acknowledged once ``stored`` has been awaited."""
+        """Hand a further message to a task. It is acknowledged once it is ``stored``."""
         self.check()
         return self._deliveries.deliver(live, errand, send)
 
@@ -241,6 +241,8 @@ class Runner:
         turn may go on, and what it says gets the number that the end would have had.
         """
         while not live.is_over:
+            if live.failure is not None:
+                raise live.failure
             await live.settled()
 
     async def take_in(self, live: LiveTask) -> None:
@@ -303,6 +305,9 @@ class Runner:
         if stored is None or stored.state.is_terminal:
             # Its last holder has ended it after all.
             raise ConflictError(known.id)
+        if known.state.is_interrupted and stored.seq != known.seq:
+            # Or made it go on: then it is to be run again, by a sweep.
+            raise ConflictError(known.id)
         return stored, journal
 
     def run_again(self, live: LiveTask) -> None:
@@ -322,6 +327,8 @@ class Runner:
     async def abandon(self, live: LiveTask, reason: str) -> None:
         """End a task as failed, durably. Its turn, if it has one, is then stopped."""
         await self._give_up(live, reason)
+        if not live.is_over:
+            return  # There was an answer after all.
         live.is_stopping = True
         if live.turn is not None:
             self._spawn_errand(self._stop(live, live.turn), f"end of {live.task_id}")
@@ -438,10 +445,14 @@ class Runner:
         self._spawn_errand(self._end_anew(live, command), f"end of {live.task_id}")
 
     async def _end_anew(self, live: LiveTask, command: Command) -> None:
+        was_questioned = live.is_questioned
         while not await self._deliveries.take_in(live, is_ending=True):
             await self._clock.sleep(STORE_POLL_SECONDS)
         if live.standing.has_ended or live.failure is not None:
             return
+        is_answered = was_questioned and not live.is_questioned
+        if is_answered and isinstance(command, Finish) and live.turn and not live.turn.done():
+            return  # It was to end for want of an answer.
         if NextTurn() in live.execute(command):
             live.seat = seat = Seat(self.slots, live.scope.owner)
             seat.claim()
@@ -500,7 +511,7 @@ class Runner:
             live.paused_ms = self._clock.now_ms()
         else:
             live.lost = UnavailableError("The store failed; output of this turn was lost")
-        queue = () if self._elsewhere is None else self._deliveries.take_out(live, stored)
+        queue = self._deliveries.take_out(live, stored)
         fold = fold_of(stored)
         standing = standing_of(stored, fold, unread=len(live.inbox))
         live.reset(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
 from functools import partial
 
 import msgspec
@@ -46,14 +45,15 @@ __all__ = ("Accepted", "Posted", "Sender", "Sent")
 class Accepted(Struct, frozen=True):
     """The message belongs to a live task; ``settled`` is done when its turn has ended or paused.
 
-    ``stored`` must be awaited before the message is acknowledged. Nothing has happened to the task
-    since the message was accepted, so this is the moment to look at it.
+    ``stored`` must be waited for before the message is acknowledged; others may wait for it too.
+    Nothing has happened to the task since the message was accepted, so this is the moment to look
+    at it.
     ``is_known``: the same message was sent before and nothing new was begun.
     """
 
     live: LiveTask
     settled: asyncio.Future[None]
-    stored: Coroutine[object, object, object] | None = None
+    stored: asyncio.Future[None] | None = None
     is_known: bool = False
 
 
@@ -203,6 +203,8 @@ class Sender:
         """Tell whether there is a task of this very id, and it has ended."""
         live = await self._runner.find_current(scope, task_id)
         if live is not None:
+            if live.failure is not None:
+                raise live.failure  # Its end may be what was lost.
             return live.standing.has_ended
         stored = await self._store.load(scope, task_id)
         return stored is not None and stored.state.is_terminal
@@ -246,15 +248,14 @@ class Sender:
         errand = _errand(visible, call, message.task_id, context_id, sealed)
         if send is not None and await self._has_come(live, errand.message, send):
             raise SentBeforeError(send.key.message_id)
-        if self._runner.find(scope, message.task_id) is not live:
+        if self._runner.find(scope, message.task_id) is not live or is_ending(live):
             # It was put aside, let go of, or has ended, meanwhile.
             return await self._continue(scope, request, call, record)
         delivery = self._runner.deliver(live, errand, send)
         if send is None:
             return Accepted(live, delivery.settled, delivery.stored)
-        end = self._sends.begin_task(send, message.task_id)
-        live.epilogue.append(end)
-        return Accepted(live, delivery.settled, _or_forget(delivery.stored, end))
+        live.epilogue.append(self._sends.begin_task(send, message.task_id, delivery.stored))
+        return Accepted(live, delivery.settled, delivery.stored)
 
     async def _has_come(self, live: LiveTask, message: Message, send: SendRecord) -> bool:
         """Tell whether a message came by another replica while this one waited here."""
@@ -358,12 +359,14 @@ class Sender:
             # Another replica may have put it into the inbox, and nothing was heard of it here yet:
             # then the question that stands is the one it answers.
             await self._runner.take_in(live)
-            if self._runner.find(scope, known.task_id) is not live:
+            if self._runner.find(scope, known.task_id) is not live or is_ending(live):
                 return await self._again(scope, known)  # It was let go of, or has ended, meanwhile.
+            if live.failure is not None:
+                raise live.failure  # What it is waited for may be undone.
             settled = live.settled()
             if live.is_settled:
                 settled.set_result(None)
-            return Accepted(live, settled, is_known=True)
+            return Accepted(live, settled, known.stored, is_known=True)
         stored = await self._store.load(scope, known.task_id)
         if stored is None:
             raise TaskNotFoundError(known.task_id)
@@ -372,18 +375,6 @@ class Sender:
 
 def _with_message(request: SendMessageRequest, **changes: str) -> SendMessageRequest:
     return replace(request, message=replace(request.message, **changes))
-
-
-async def _or_forget(stored: Coroutine[object, object, object], forget: Callable[[], None]) -> None:
-    """Wait until a message is stored; if it cannot be, it was never sent.
-
-    Who stops waiting leaves it on its way: it is remembered, for when it is sent again.
-    """
-    try:
-        await stored
-    except Exception:
-        forget()
-        raise
 
 
 def _errand(

@@ -35,6 +35,8 @@ class KnownSend(Struct, frozen=True, kw_only=True):
     digest: bytes
     at_ms: int
     task_id: str = ""
+    stored: asyncio.Future[None] | None = None
+    """Done when the message is durable, if that has to be waited for."""
     reply: asyncio.Future[Message] | None = None
 
 
@@ -81,10 +83,19 @@ class Sends:
             return record, None
         return record, known
 
-    def begin_task(self, record: SendRecord, task_id: str) -> Callable[[], None]:
-        """Note that a send has its task; call what is returned when that leaves memory."""
-        known = KnownSend(digest=record.digest, at_ms=record.at_ms, task_id=task_id)
-        return self._begin(record.key, known)
+    def begin_task(
+        self, record: SendRecord, task_id: str, stored: asyncio.Future[None] | None = None
+    ) -> Callable[[], None]:
+        """Note that a send has its task; call what is returned when that leaves memory.
+
+        Args:
+            stored: done when the message is durable; if it is not to be, it was never sent.
+        """
+        known = KnownSend(digest=record.digest, at_ms=record.at_ms, task_id=task_id, stored=stored)
+        end = self._begin(record.key, known)
+        if stored is not None:
+            stored.add_done_callback(lambda done: None if _is_good(done) else end())
+        return end
 
     def begin_reply(self, record: SendRecord, reply: asyncio.Future[Message]) -> Callable[[], None]:
         """Note that a send is being answered; call what is returned when that is durable."""
@@ -103,6 +114,10 @@ class Sends:
                 del self._current[key]
 
         return end
+
+
+def _is_good(done: asyncio.Future[None]) -> bool:
+    return not done.cancelled() and done.exception() is None
 
 
 def _known(record: SendRecord) -> KnownSend:

@@ -306,14 +306,20 @@ class TaskLog(ABC):
     async def durable(self) -> int:
         """Wait until everything enqueued so far is committed; return its last event's number."""
         seq = self.standing.seq
-        mark = seq + self._extras
-        if self._stored_mark < mark:
-            if self.failure is not None:
-                raise self.failure
-            waiter = self._loop.create_future()
-            self._waiters.add_durable(mark, waiter)
-            await waiter
+        if self._stored_mark < seq + self._extras:
+            await self.written()
         return seq
+
+    def written(self) -> asyncio.Future[None]:
+        """Return a future for the commit of what was enqueued last.
+
+        Raises UnavailableError while the log is out of reach.
+        """
+        if self.failure is not None:
+            raise self.failure
+        waiter: asyncio.Future[None] = self._loop.create_future()
+        self._waiters.add_durable(self.standing.seq + self._extras, waiter)
+        return waiter
 
     def settled(self) -> asyncio.Future[None]:
         """Return a future for the next commit that ends or pauses the task."""
@@ -329,6 +335,11 @@ class TaskLog(ABC):
         """Let the next write remember which send it answers, which has brought this message."""
         self._draft.send = record
         self._answers += (message,)
+
+    @property
+    def is_answer_due(self) -> bool:
+        """Tell whether an answer waits to be written; a write has room for one."""
+        return bool(self._answers) and self._draft.send is not None
 
     def is_answered_by(self, message: Message) -> bool:
         """Tell whether this is the message of a send that the store does not know of yet."""

@@ -175,6 +175,9 @@ class LiveTurn:
         if not self._seat.is_taken:
             await self._sit_down()
         live = self._live
+        while live.is_answer_due:
+            # Its write must be on its way before there can be another answer.
+            await self.flush()
         self._execute(Ask(message, is_auth))
 
         def give_up() -> None:

@@ -83,6 +83,7 @@ class HoldingStore(SharedMemoryTaskStore):
         is_lease_away: the lease cannot be renewed, which is done by a connection of its own.
         writing: before writes of tasks; they stay in order.
         posting: before messages are left for the holder of a task.
+        putting: before the holder of a task puts a message into its inbox.
         posted: behind messages that the holder of a task has put into its inbox.
         read: behind inboxes that were read.
         taking: before tasks are taken over.
@@ -94,6 +95,7 @@ class HoldingStore(SharedMemoryTaskStore):
         self.is_lease_away = False
         self.writing = Place()
         self.posting = Place()
+        self.putting = Place()
         self.posted = Place()
         self.read = Place()
         self.taking = Place()
@@ -123,6 +125,8 @@ class HoldingStore(SharedMemoryTaskStore):
     async def put_inbox(
         self, task_id: str, body: bytes, send: SendRecord | None, *, epoch: int | None = None
     ) -> int:
+        await self.putting.walk_through()
+        self._check()
         number = await super().put_inbox(task_id, body, send, epoch=epoch)
         await self.posted.walk_through()
         return number

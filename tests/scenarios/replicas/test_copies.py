@@ -13,6 +13,8 @@ import pytest
 from dragoman.model.messages import text_of
 from dragoman.model.operations import SendMessageRequest
 from dragoman.model.tasks import Task, TaskState
+from dragoman.server.retention import Ages, Retention
+from dragoman.service.branches import branch
 from dragoman.service.worker import Completed, Outcome, Turn
 from tests.scenarios.replicas.holding import hold, settle
 from tests.scenarios.replicas.replicas import Member, Replicas
@@ -268,3 +270,74 @@ async def test_of_two_answers_that_are_on_their_way_each_is_known_by_its_copy(
     ended = await b.get(task.id)
     assert (ended.status.state, turns) == (COMPLETED, ["hello"])
     assert [told(ended).count(text) for text in ("blue", "red")] == [1, 1]
+
+
+class AskingTwice:
+    """A turn that asks twice, and records something beside that when the test says so."""
+
+    def __init__(self) -> None:
+        self.turns: list[str] = []
+        self.recording = asyncio.Event()
+
+    async def run(self, turn: Turn) -> Outcome:
+        """Note what the turn is about."""
+        self.turns.append(text_of(turn.message.parts))
+        if self.turns[-1] == "hello":
+            beside = asyncio.ensure_future(self._record(turn))
+            await turn.ask(agent_message("which?"))
+            await turn.ask(agent_message("and which?"))
+            await beside
+        return Completed()
+
+    async def _record(self, turn: Turn) -> None:
+        branch.set("beside")
+        await self.recording.wait()
+        await turn.record("step", "beside", b"1")
+
+
+async def test_of_two_answers_that_wait_for_the_same_write_each_is_known(in_hand: Replicas) -> None:
+    script = AskingTwice()
+    a, b = await in_hand.start(script.run), await in_hand.start(script.run)
+    task = await a.send(send())
+    in_hand.exchange.cut()
+    hold(a).writing.close()
+    script.recording.set()
+    await hold(a).writing.until_reached()
+    answers = [
+        send("blue", message_id="m-2", task_id=task.id, return_immediately=True),
+        send("red", message_id="m-3", task_id=task.id, return_immediately=True),
+    ]
+    sends: list[asyncio.Future[Task]] = []
+    for member, answer in ((a, answers[0]), (a, answers[1]), (b, answers[0])):
+        sends.append(asyncio.ensure_future(member.send(answer)))
+        await settle()
+    hold(a).let_writes_go()
+    await in_hand.wait_for(asyncio.gather(*sends))
+    await in_hand.pass_leases(2)
+    for answer in answers:
+        ended = await in_hand.wait_for(b.send(answer))
+        assert [told(ended).count(text) for text in ("blue", "red")] == [1, 1]
+    assert "blue" not in script.turns
+
+
+async def test_an_answer_that_is_not_known_yet_keeps_a_task_from_ending_for_want_of_it(
+    in_hand: Replicas,
+) -> None:
+    answers: list[str] = []
+
+    async def run(turn: Turn) -> Outcome:
+        answers.append(text_of((await turn.ask(agent_message("which?"))).parts))
+        return Completed()
+
+    a, b = await in_hand.start(run), await in_hand.start(run)
+    task = await a.send(send())
+    await in_hand.pass_seconds(5)
+    in_hand.exchange.cut()
+    await b.send(blue(task, return_immediately=True))
+    parts = a.runtime._parts  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - there is no other door
+    assert parts is not None
+    ages = Ages(waiting_days=1 / 86_400, ended_days=0)
+    await Retention(store=a.store, runner=parts[1], clock=a.runtime.clock, ages=ages).enforce()
+    await in_hand.pass_seconds(10)
+    ended = await b.get(task.id)
+    assert (ended.status.state, answers) == (COMPLETED, ["blue"])

@@ -142,7 +142,7 @@ class Stage:
     async def deliver(self, live: LiveTask, text: str) -> "asyncio.Future[None]":
         """Hand a further message to a task, durably."""
         delivery = self.runner.deliver(live, Errand(message=user_message(text, text)), None)
-        await delivery.stored
+        await asyncio.shield(delivery.stored)
         return delivery.settled
 
 

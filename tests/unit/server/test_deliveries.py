@@ -297,7 +297,7 @@ async def copied(on: Counter, *bodies: bytes) -> None:
     await on.do(Ask(agent_message("which?"), is_auth=False))
     for body in bodies:
         await on.beside.post("t-1", body, None)
-    on.deliveries.deliver(on.live, errand("blue"), SEND).stored.close()
+    on.deliveries.deliver(on.live, errand("blue"), SEND)
 
 
 async def test_the_copy_of_an_answer_is_found_among_what_is_in_the_inbox() -> None:

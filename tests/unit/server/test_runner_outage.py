@@ -361,6 +361,34 @@ async def test_a_message_that_waits_through_an_outage_gets_its_turn() -> None:
     assert (await on.stored()).inbox == ()
 
 
+async def test_a_message_whose_taking_up_was_lost_gets_its_turn() -> None:
+    turns: list[str] = []
+    released = asyncio.Event()
+
+    async def run(turn: Turn) -> Outcome:
+        turns.append(text_of(turn.message.parts))
+        await released.wait()
+        return Completed()
+
+    on = await stage(run)
+    live = on.begin()
+    await live.durable()
+    await on.deliver(live, "more")
+    # The turn ends and the next one begins; the write that says so is lost.
+    on.store.failure = StoreUnavailableError("disk full")
+    released.set()
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert live.failure is not None
+    on.store.failure = None
+    for _ in range(100):
+        on.clock.advance(1)
+        await asyncio.sleep(0)
+    assert live.is_over
+    assert turns[-1] == "more"
+    assert [text_of(message.parts) for message in (await on.task()).history] == ["hello", "more"]
+
+
 async def test_an_answer_that_was_lost_may_be_given_again() -> None:
     on = await stage(ask)
     outage = Outage(on)

@@ -133,7 +133,7 @@ async def test_a_second_turn_that_was_cut_off_does_not_bring_back_the_first() ->
 
     on = await stage(run)
     live = on.begin()
-    on.runner.deliver(live, Errand(message=user_message("more", "m-2")), None).stored.close()
+    on.runner.deliver(live, Errand(message=user_message("more", "m-2")), None)
     await reached.wait()
     on.runner.put_aside(live)
     back = await on.runner.adopt(await on.stored())
