@@ -79,8 +79,9 @@ class ServerError(Exception):
 class Spec:
     """Which server: whose, on which store, holding how many tasks, speaking gRPC alone or not.
 
-    `replicas` on one PostgreSQL are sampled as one server; with `is_apart` each has a database of
-    its own, and nothing to do with the others.
+    `replicas` on one PostgreSQL are sampled as one server. With `holds_core` each keeps its core
+    until it waits, if the machine lets us: two on one core then do not interrupt each other, as
+    they would not on two.
     `options` are further ones for `dragoman serve`.
     `guard` names the agent of ours that asks its callers who they are; without it nobody is asked.
     `telemetry` names the agent of ours that has OpenTelemetry's SDK set up.
@@ -94,7 +95,7 @@ class Spec:
     options: tuple[str, ...] = ()
     guard: str = ""
     replicas: int = 1
-    is_apart: bool = False
+    holds_core: bool = False
     telemetry: str = ""
     is_collected: bool = False
 
@@ -105,7 +106,7 @@ class Spec:
         kind = self.guard or self.telemetry or ("collected" if self.is_collected else "")
         guard = f"-{kind}" if kind else ""
         replicas = f"-x{self.replicas}" if self.replicas > 1 else ""
-        replicas += "-apart" if self.is_apart else ""
+        replicas += "-held" if self.holds_core else ""
         return f"{self.side}-{'grpc' if self.is_grpc else self.store}{stored}{guard}{replicas}"
 
     @property
@@ -191,9 +192,6 @@ class Fleet:
         server.collector_port = self._collector_port() if spec.is_collected else 0
         try:
             for number in range(1, spec.replicas):
-                if spec.is_apart:
-                    self._started += 1
-                    store = self._store(spec)
                 # One after the other: the SDK's would both make its tables.
                 other = await self._start_one(spec, store, OTHER_SERVER_CORE, f"-{number}")
                 server.others.append(other)
@@ -208,6 +206,8 @@ class Fleet:
         log = WORK / "logs" / f"{spec.name}{mark}.log"
         started = time.perf_counter()
         server = Server(spec, port, _spawn(command, log, core), 0.0)
+        if spec.holds_core:
+            _hold_core(server.process.pid)
         try:
             await _wait_until_up(server, log)
         except BaseException:
@@ -341,6 +341,12 @@ def _pin(pid: int, core: int) -> None:
         return
     with contextlib.suppress(OSError):
         os.sched_setaffinity(pid, {_CORES[core]})
+
+
+def _hold_core(pid: int) -> None:
+    """Let a process, and what it starts from here on, run until it waits."""
+    with contextlib.suppress(OSError):
+        os.sched_setscheduler(pid, os.SCHED_FIFO, os.sched_param(1))
 
 
 # Read before anything is pinned.

@@ -18,7 +18,6 @@ from benches.metrics.scenarios import (
     OURS_0_3,
     OURS_0_3_GRPC,
     OURS_0_3_REST,
-    OURS_APART,
     OURS_ELSEWHERE,
     OURS_GRPC,
     OURS_HERE,
@@ -136,21 +135,9 @@ ROWS: Final = (
         of_limit=0.91,
         is_share_floor=True,
     ),
-    # What it costs to write to one database at once: the same.
-    Row(
-        "replicas",
-        "Two replicas against two servers apart, CPU",
-        "replicas",
-        "per_cpu_second",
-        "req/cpu s",
-        OURS_REPLICAS,
-        limit=OURS_APART,
-        of_limit=0.91,
-        is_share_floor=True,
-    ),
     # Where there are two cores, these two share one, and each finds its caches full of the other.
     Row(
-        "replicas-alone",
+        "replicas",
         "Two replicas against one, CPU",
         "replicas",
         "per_cpu_second",

@@ -74,12 +74,9 @@ FILL_SECONDS = 240.0
 
 
 async def _total(server: Server) -> int:
-    """Ask the server how many tasks it holds; those that have nothing in common are all asked."""
-    total = 0
-    for port in server.ports if server.spec.is_apart else (server.port,):
-        result = wire.result_of(await call(port, wire.list_tasks(pageSize=1)))
-        total += int(result["totalSize"])
-    return total
+    """Ask the server how many tasks it holds."""
+    result = wire.result_of(await call(server.port, wire.list_tasks(pageSize=1)))
+    return int(result["totalSize"])
 
 
 async def warm(server: Server) -> None:

@@ -28,7 +28,6 @@ __all__ = (
     "OURS_0_3",
     "OURS_0_3_GRPC",
     "OURS_0_3_REST",
-    "OURS_APART",
     "OURS_ELSEWHERE",
     "OURS_GRPC",
     "OURS_HERE",
@@ -105,8 +104,7 @@ OURS_GRPC, OURS_0_3_GRPC = "dragoman gRPC", "dragoman 0.3 gRPC"
 SDK_GRPC, BARE_GRPC = "a2a-sdk gRPC", "bare gRPC"
 OURS_TOLD_OF = "dragoman webhooks"
 OURS_POSTGRES, SDK_POSTGRES = "dragoman postgres", "a2a-sdk postgres"
-OURS_REPLICAS, OURS_APART = "dragoman 2 replicas", "dragoman 2 servers apart"
-OURS_IN_TURN = "dragoman 2 replicas in turn"
+OURS_REPLICAS, OURS_IN_TURN = "dragoman 2 replicas", "dragoman 2 replicas in turn"
 OURS_HERE, OURS_ELSEWHERE = "dragoman same replica", "dragoman other replica"
 SDK_ELSEWHERE = "a2a-sdk other replica"
 OUR_CALLER, SDK_CALLER = "dragoman client", "a2a-sdk client"
@@ -125,7 +123,8 @@ _SUBJECT_STORED = Spec("subject", "sqlite", samples.STORED_TASKS)
 _SUBJECT_PUSHING = Spec("subject", "sqlite", options=samples_push.OPTIONS)
 _SUBJECT_POSTGRES = Spec("subject", "postgres")
 _SUBJECT_REPLICAS = Spec("subject", "postgres", replicas=2)
-_SUBJECT_APART = Spec("subject", "postgres", replicas=2, is_apart=True)
+_HELD = Spec("subject", "postgres", holds_core=True)
+_HELD_REPLICAS = Spec("subject", "postgres", replicas=2, holds_core=True)
 _SDK_POSTGRES = Spec("sdk", "postgres")
 _SDK_REPLICAS = Spec("sdk", "postgres", replicas=2)
 _SDK = Spec("sdk", "memory")
@@ -176,15 +175,13 @@ SCENARIOS: Final = (
         ),
         max_rounds=4,
     ),
-    # One alone, two on one database, and two that have nothing in common but the core they run on.
-    # Two are sent twice as much at once, or the same one after the other.
+    # Two are sent twice as much as one at once, or the same one after the other.
     Scenario(
         "replicas",
         (
-            Lane(OURS_POSTGRES, _SUBJECT_POSTGRES, samples.send_many),
-            Lane(OURS_REPLICAS, _SUBJECT_REPLICAS, samples.send_many),
-            Lane(OURS_IN_TURN, _SUBJECT_REPLICAS, samples.send_in_turn),
-            Lane(OURS_APART, _SUBJECT_APART, samples.send_many),
+            Lane(OURS_POSTGRES, _HELD, samples.send_many),
+            Lane(OURS_REPLICAS, _HELD_REPLICAS, samples.send_many),
+            Lane(OURS_IN_TURN, _HELD_REPLICAS, samples.send_in_turn),
         ),
         prepare=samples_replicas.warm,
         min_rounds=12,
