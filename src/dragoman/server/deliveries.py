@@ -98,7 +98,9 @@ class Deliveries:
             settled = live.settled()
             item.waiters.append(settled)
             # In a task of ours: whatever becomes of the request, the message is stored or not.
-            self._nursery.spawn(self._store_item(live, item, send), name=live.task_id)
+            storing = self._nursery.spawn(self._store_item(live, item, send), name=live.task_id)
+            # It may be stopped before it has begun, or fail for a reason that nobody thought of.
+            storing.add_done_callback(lambda _: item.stored.done() or _lose(live, item))
             return Delivery(settled, _acknowledgement(item))
         if send is not None:
             live.answers_send(send, errand.message)
@@ -219,14 +221,7 @@ class Deliveries:
         try:
             n = await self._store.put_inbox(live.task_id, body, send, epoch=live.epoch)
         except (StoreError, asyncio.CancelledError) as error:
-            if item in live.inbox:
-                live.inbox.remove(item)
-                if live.failure is None:
-                    live.execute(Withdraw())
-            # It was there before, or the task is another replica's, who has ended it.
-            is_told = isinstance(error, SentBeforeError | ConflictError)
-            item.stored.set_exception(error if is_told else StoreUnavailableError(str(error)))
-            item.stored.exception()  # Perhaps nobody looks at it; that is no fault.
+            _lose(live, item, error)
             return
         if live.seen is not None:
             live.seen.add(n)
@@ -270,6 +265,18 @@ def _end_stale_question(live: LiveTask) -> None:
     if live.pause is not None and live.pause.cancelled() and live.is_questioned:
         live.note(ASK, _question(live), encode(Answer()))
         live.execute(GoOn())
+
+
+def _lose(live: LiveTask, item: QueuedErrand, error: BaseException | None = None) -> None:
+    """Take a message out of the inbox that could not be stored, and tell so."""
+    if item in live.inbox:
+        live.inbox.remove(item)
+        if live.failure is None:
+            live.execute(Withdraw())
+    # It was there before, or the task is another replica's, who has ended it.
+    is_told = isinstance(error, SentBeforeError | ConflictError)
+    item.stored.set_exception(error if is_told else StoreUnavailableError(str(error)))
+    item.stored.exception()  # Perhaps nobody looks at it; that is no fault.
 
 
 def _number(item: QueuedErrand) -> float:

@@ -16,6 +16,7 @@ from hashlib import blake2b
 from typing import Final, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from dragoman.bus.base import Spent
 from dragoman.clock import Clock
@@ -127,14 +128,14 @@ class RateLimits:
         if self._refusals is not None:
             refusals = self._refusals.weigh(caller, 1, now_ms)
             if not refusals.is_allowed:
-                raise _error("your address for bad credentials", refusals)
+                raise _error("your address for bad credentials", self._told(refusals))
         if self._per_address is None:
             return None
         verdict = self._per_address.weigh(caller, 1, now_ms)
         if not verdict.is_allowed:
-            raise _error("your address", verdict)
+            raise _error("your address", self._told(verdict))
         self._count(self._per_address, caller, 1, verdict)
-        return verdict
+        return self._told(verdict)
 
     def turned_away(self, address: str) -> None:
         """Count a request whose credentials were not good."""
@@ -160,11 +161,17 @@ class RateLimits:
         ):
             verdict = table.weigh(key, cost, now_ms)
             if not verdict.is_allowed:
-                raise _error(whose, verdict)
+                raise _error(whose, self._told(verdict))
             found.append((table, key, cost, verdict))
         for each in found:
             self._count(*each)
-        return min((verdict for *_, verdict in found), key=_remaining, default=None)
+        least = min((verdict for *_, verdict in found), key=_remaining, default=None)
+        return None if least is None else self._told(least)
+
+    def _told(self, verdict: Verdict) -> Verdict:
+        """Return a verdict for a client, who knows the time of day only."""
+        ahead_ms = self._clock.now_ms() - self._clock.uptime_ms()
+        return replace(verdict, reset_ms=verdict.reset_ms + ahead_ms)
 
     def _name(self, caller: Hashable) -> Hashable:
         """Return what a caller is counted by."""

@@ -442,10 +442,11 @@ class Runner:
 
     def end_refused(self, live: LiveTask, command: Command) -> None:
         """Look into the inbox of a task, then end it anew or go on with what was there."""
-        self._spawn_errand(self._end_anew(live, command), f"end of {live.task_id}")
+        # Asked now: what is on its way to the task may get there before this errand begins.
+        work = self._end_anew(live, command, was_questioned=live.is_questioned)
+        self._spawn_errand(work, f"end of {live.task_id}")
 
-    async def _end_anew(self, live: LiveTask, command: Command) -> None:
-        was_questioned = live.is_questioned
+    async def _end_anew(self, live: LiveTask, command: Command, *, was_questioned: bool) -> None:
         while not await self._deliveries.take_in(live, is_ending=True):
             await self._clock.sleep(STORE_POLL_SECONDS)
         if live.standing.has_ended or live.failure is not None:

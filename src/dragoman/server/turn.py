@@ -166,18 +166,20 @@ class LiveTurn:
     ) -> Message:
         """Pause the task and wait for the message that answers; the answer is journaled."""
         name = question_name(is_auth=is_auth)
+        live = self._live
+        # All waits come before the deadline is noted: one that is stored without its question looks
+        # like a sleep, and nobody would take the task over before it is due.
+        if not self._seat.is_taken:
+            await self._sit_down()
+        while live.is_answer_due:
+            # Its write must be on its way before there can be another answer.
+            await self.flush()
         deadline_ms = 0
         if timeout_seconds is not None:
             deadline_ms = self._recorded_time(_TIMER, timeout_seconds)
         recorded = self.recall(ASK, name)
         if recorded is not None:
             return await self._take(decode_answer(recorded), timeout_seconds)
-        if not self._seat.is_taken:
-            await self._sit_down()
-        live = self._live
-        while live.is_answer_due:
-            # Its write must be on its way before there can be another answer.
-            await self.flush()
         self._execute(Ask(message, is_auth))
 
         def give_up() -> None:

@@ -21,7 +21,7 @@ class FakeClock:
 
     def __init__(self, now_ms: int = _START_MS) -> None:
         """Stand still at ``now_ms``."""
-        self._now_ms = now_ms
+        self._now_ms = self._start_ms = now_ms
         self._ids = 0
         # (end of the sleep, order of falling asleep, who waits); the order settles ties.
         self._sleepers: list[tuple[int, int, asyncio.Future[None]]] = []
@@ -38,8 +38,8 @@ class FakeClock:
         return self._now_ms
 
     def uptime_ms(self) -> int:
-        """Return the same: nobody sets this clock."""
-        return self._now_ms
+        """Return how far it was moved."""
+        return self._now_ms - self._start_ms
 
     def new_id(self) -> str:
         """Return the next number."""

@@ -7,12 +7,13 @@ makes it stand there, so that it happens every time.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack
+from functools import partial
 from typing import Final
 
 from dragoman.clock import Clock
-from dragoman.errors import StoreUnavailableError
+from dragoman.errors import StoreError, StoreUnavailableError
 from dragoman.stores.base import (
     Done,
     InboxItem,
@@ -101,12 +102,16 @@ class HoldingStore(SharedMemoryTaskStore):
         self.taking = Place()
         self._held: list[tuple[TaskWrite, Done]] = []
 
-    def let_writes_go(self) -> None:
-        """Let the writes through that wait, and those that come."""
+    def let_writes_go(self, beside: Callable[[], None] | None = None) -> None:
+        """Let the writes through that wait, and those that come.
+
+        Args:
+            beside: called whenever what became of one that waited is about to be told.
+        """
         self.writing.open()
         held, self._held = self._held, []
         for write, done in held:
-            super().append(write, done)
+            super().append(write, done if beside is None else partial(_tell, done, beside))
 
     def lose_writes(self) -> None:
         """Let the writes fail that wait; those that come go through."""
@@ -185,6 +190,11 @@ class HoldingStore(SharedMemoryTaskStore):
     def _check(self) -> None:
         if self.is_away:
             raise StoreUnavailableError("away")
+
+
+def _tell(done: Done, beside: Callable[[], None], error: StoreError | None) -> None:
+    beside()
+    done(error)
 
 
 def hold(member: Member) -> HoldingStore:

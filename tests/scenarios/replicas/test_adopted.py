@@ -1,6 +1,7 @@
-"""A task is taken over as one that waits, but its old holder makes it go on just before that.
+"""A task is run by who takes it over, in whichever moment it was left.
 
-The lease of that replica has run out, but nobody had taken anything from it yet.
+Its old holder may make it go on just before it is taken over as one that waits: the lease of that
+replica has run out, but nobody had taken anything from it yet.
 """
 
 import asyncio
@@ -9,9 +10,12 @@ import pytest
 
 from dragoman.model.messages import text_of
 from dragoman.model.tasks import Task, TaskState
+from dragoman.service.branches import branch
 from dragoman.service.worker import Completed, Outcome, Turn
-from tests.scenarios.replicas.holding import hold
+from dragoman.stores.base import Done, TaskWrite
+from tests.scenarios.replicas.holding import hold, settle
 from tests.scenarios.replicas.replicas import Member, Replicas
+from tests.scenarios.replicas.telling import told
 from tests.unit.server.agency import send
 from tests.unit.server.fakes import agent_message
 
@@ -77,3 +81,51 @@ async def test_a_task_that_is_taken_over_for_an_answer_is_run(
     hold(b).taking.open()
     await in_hand.pass_seconds(30)
     assert (await b.get(task.id)).status.state.is_terminal
+
+
+@pytest.mark.parametrize("is_killed", [True, False])
+async def test_a_question_with_a_deadline_is_asked_by_who_takes_over(
+    in_hand: Replicas, monkeypatch: pytest.MonkeyPatch, *, is_killed: bool
+) -> None:
+    recording = asyncio.Event()
+
+    async def record(turn: Turn) -> None:
+        branch.set("beside")
+        await recording.wait()
+        await turn.record("step", "beside", b"1")
+
+    async def run(turn: Turn) -> Outcome:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(record(turn))
+            await turn.ask(agent_message("first?"))
+            await turn.ask(agent_message("second?"), timeout_seconds=36_000)
+        return Completed()
+
+    a = await in_hand.start(run)
+    task = await a.send(send())
+    # Something else of the task is on its way to the store when the answer comes.
+    store = hold(a)
+    store.writing.close()
+    recording.set()
+    await store.writing.until_reached()
+    answer = send("1", message_id="m-2", task_id=task.id, return_immediately=True)
+    answering = asyncio.ensure_future(a.send(answer))
+    await settle()
+    append = store.append
+
+    def append_up_to_the_deadline(write: TaskWrite, done: Done) -> None:
+        append(write, done)
+        if any(entry.kind == "timer" for entry in write.journal):
+            store.writing.close()
+
+    monkeypatch.setattr(store, "append", append_up_to_the_deadline)
+    store.let_writes_go()
+    await in_hand.wait_for(answering)
+    b = await in_hand.start(run)
+    if is_killed:
+        a.stand_still()
+    else:
+        await a.stop()
+    await in_hand.pass_leases(4)
+    found = await b.get(task.id)
+    assert (found.status.state, told(found)[-1]) == (TaskState.INPUT_REQUIRED, "second?")

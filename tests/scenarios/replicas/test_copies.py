@@ -14,6 +14,7 @@ from dragoman.model.messages import text_of
 from dragoman.model.operations import SendMessageRequest
 from dragoman.model.tasks import Task, TaskState
 from dragoman.server.retention import Ages, Retention
+from dragoman.server.runner import Runner
 from dragoman.service.branches import branch
 from dragoman.service.worker import Completed, Outcome, Turn
 from tests.scenarios.replicas.holding import hold, settle
@@ -320,24 +321,67 @@ async def test_of_two_answers_that_wait_for_the_same_write_each_is_known(in_hand
     assert "blue" not in script.turns
 
 
+class Patient:
+    """A turn that asks, and a replica that ends it for want of an answer when the test says so."""
+
+    def __init__(self) -> None:
+        self.answers: list[str] = []
+
+    async def run(self, turn: Turn) -> Outcome:
+        """Note what was answered."""
+        self.answers.append(text_of((await turn.ask(agent_message("which?"))).parts))
+        return Completed()
+
+    async def begin(self, in_hand: Replicas) -> tuple[Member, Member, Task]:
+        """Return two replicas, and a task of the first for which the second has an answer."""
+        a, b = await in_hand.start(self.run), await in_hand.start(self.run)
+        task = await a.send(send())
+        await in_hand.pass_seconds(5)
+        in_hand.exchange.cut()
+        await b.send(blue(task, return_immediately=True))
+        return a, b, task
+
+
+def runner_of(member: Member) -> Runner:
+    parts = member.runtime._parts  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - there is no other door
+    assert parts is not None
+    return parts[1]
+
+
+async def expire(member: Member) -> None:
+    """End what has waited for a second, if it has not been answered."""
+    ages = Ages(waiting_days=1 / 86_400, ended_days=0)
+    clock = member.runtime.clock
+    retention = Retention(store=member.store, runner=runner_of(member), clock=clock, ages=ages)
+    await retention.enforce()
+
+
 async def test_an_answer_that_is_not_known_yet_keeps_a_task_from_ending_for_want_of_it(
     in_hand: Replicas,
 ) -> None:
-    answers: list[str] = []
-
-    async def run(turn: Turn) -> Outcome:
-        answers.append(text_of((await turn.ask(agent_message("which?"))).parts))
-        return Completed()
-
-    a, b = await in_hand.start(run), await in_hand.start(run)
-    task = await a.send(send())
-    await in_hand.pass_seconds(5)
-    in_hand.exchange.cut()
-    await b.send(blue(task, return_immediately=True))
-    parts = a.runtime._parts  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - there is no other door
-    assert parts is not None
-    ages = Ages(waiting_days=1 / 86_400, ended_days=0)
-    await Retention(store=a.store, runner=parts[1], clock=a.runtime.clock, ages=ages).enforce()
+    script = Patient()
+    a, b, task = await script.begin(in_hand)
+    await expire(a)
     await in_hand.pass_seconds(10)
     ended = await b.get(task.id)
-    assert (ended.status.state, answers) == (COMPLETED, ["blue"])
+    assert (ended.status.state, script.answers) == (COMPLETED, ["blue"])
+
+
+async def test_so_does_one_that_gets_known_just_when_that_end_is_refused(
+    in_hand: Replicas,
+) -> None:
+    script = Patient()
+    a, b, task = await script.begin(in_hand)
+    hold(a).read.close()
+    hold(a).writing.close()
+    expiring = asyncio.ensure_future(expire(a))
+    await hold(a).writing.until_reached()
+    live = runner_of(a).held(task.id)
+    assert live is not None
+    taking = asyncio.ensure_future(runner_of(a).take_in(live))
+    await hold(a).read.until_reached()
+    hold(a).let_writes_go(beside=hold(a).read.open)
+    await in_hand.wait_for(asyncio.gather(expiring, taking))
+    await in_hand.pass_seconds(10)
+    ended = await b.get(task.id)
+    assert (ended.status.state, script.answers) == (COMPLETED, ["blue"])

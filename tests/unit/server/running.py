@@ -70,6 +70,8 @@ class BreakableStore(MemoryTaskStore):
     def __init__(self) -> None:
         super().__init__()
         self.failure: StoreUnavailableError | ConflictError | None = None
+        # What no store should raise; messages for the inbox are met by it.
+        self.defect: Exception | None = None
         self.is_down = False
         # So often nothing of a task can be read that is to be run again.
         self.unread_journals = 0
@@ -93,8 +95,8 @@ class BreakableStore(MemoryTaskStore):
         self, task_id: str, body: bytes, send: SendRecord | None, *, epoch: int | None = None
     ) -> int:
         await self.takes_messages.wait()
-        if self.failure is not None:
-            raise self.failure
+        if (error := self.failure or self.defect) is not None:
+            raise error
         return await super().put_inbox(task_id, body, send, epoch=epoch)
 
     async def read_journal(self, task_id: str) -> tuple[JournalEntry, ...]:

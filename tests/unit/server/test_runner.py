@@ -40,6 +40,7 @@ from tests.unit.server.running import (
     FAILED,
     INPUT_REQUIRED,
     REQUEST,
+    WORKING,
     ask,
     put_aside,
     stage,
@@ -407,6 +408,54 @@ async def test_a_task_ends_though_the_message_of_a_sender_who_is_gone_cannot_be_
     gate.opened.set()
     await settled
     assert [m.message_id for m in (await on.task()).history] == ["m-1"]
+
+
+@pytest.mark.parametrize("is_store_broken", [True, False])
+async def test_a_message_that_cannot_be_stored_for_whatever_reason_is_refused(
+    *, is_store_broken: bool
+) -> None:
+    gate = Gate()
+    on = await stage(gate.run)
+    live = on.begin()
+    await gate.reached.wait()
+    await live.durable()
+    on.store.defect = RuntimeError("unexpected") if is_store_broken else None
+    # What cannot be written as UTF-8 comes from a caller in the same process.
+    errand = Errand(message=user_message("more" if is_store_broken else "\ud800", "m-2"))
+    with pytest.raises(UnavailableError):
+        await on.runner.deliver(live, errand, None).stored
+    assert (list(live.inbox), live.standing.unread) == ([], 0)
+    settled = live.settled()
+    gate.opened.set()
+    await settled
+    assert live.standing.state is COMPLETED
+
+
+async def test_a_task_whose_question_waits_for_a_slot_is_at_work() -> None:
+    given_up, busy = asyncio.Event(), asyncio.Event()
+
+    async def run(turn: Turn) -> Outcome:
+        if turn.task_id == "t-2":
+            busy.set()
+            await asyncio.Event().wait()
+        asking = asyncio.ensure_future(turn.ask(agent_message("first?")))
+        await given_up.wait()
+        asking.cancel()
+        await asyncio.wait([asking])
+        await turn.ask(agent_message("second?"), timeout_seconds=36_000)
+        return Completed()
+
+    on = await stage(run, running_turns=1)
+    await on.begin().settled()
+    other = on.begin(task_id="t-2")
+    await busy.wait()
+    await other.durable()
+    given_up.set()
+    for _ in range(20):
+        await asyncio.sleep(0)
+    # One that has a deadline, and no question yet, would look like one that sleeps.
+    assert (await on.stored()).state is WORKING
+    assert [each.id for each in await on.store.at_work(after_id="", limit=9)] == ["t-1", "t-2"]
 
 
 # --- cancel -----------------------------------------------------------------------------------

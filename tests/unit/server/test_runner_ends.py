@@ -13,15 +13,17 @@ from dragoman.errors import (
 )
 from dragoman.model.messages import Message
 from dragoman.model.operations import SendMessageRequest
+from dragoman.server.errands import Errand
 from dragoman.server.runner import Limits
 from dragoman.server.watcher import TaskLostError
-from dragoman.service.worker import Turn
+from dragoman.service.worker import Completed, Outcome, Turn
 from dragoman.stores.base import TaskWrite
 from tests.unit.server.fakes import (
     SCOPE,
     Gate,
     ScriptedWorker,
     agent_message,
+    user_message,
 )
 from tests.unit.server.running import (
     CANCELED,
@@ -276,6 +278,23 @@ async def test_a_message_on_its_way_to_the_store_is_refused_at_the_end() -> None
 async def expect_refusal(waiting: Awaitable[object]) -> None:
     with pytest.raises(UnavailableError):
         await waiting
+
+
+async def test_a_message_that_comes_in_the_very_moment_of_the_end_is_refused() -> None:
+    async def run(turn: Turn) -> Outcome:
+        await turn.sleep(100)
+        return Completed()
+
+    on = await stage(run)
+    live = on.begin()
+    await live.durable()
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert live.pause is not None
+    delivery = on.runner.deliver(live, Errand(message=user_message("more", "m-2")), None)
+    await on.runner.drain(0)
+    with pytest.raises(UnavailableError):
+        await delivery.stored
 
 
 async def test_turns_that_wait_for_their_client_are_not_waited_for(
