@@ -161,6 +161,8 @@ def running_node() -> Generator[ChainNode]:
         "--plugin": "eosio::chain_api_plugin",
         "--producer-name": "eosio",
         "--chain-state-db-size-mb": "256",
+        # By default 30 ms, which the setting of a contract may take on a busy machine.
+        "--max-transaction-time": "1000",
     }
     flags = ("--enable-stale-production", "--resource-monitor-not-shutdown-on-threshold-exceeded")
     with tempfile.TemporaryDirectory(prefix="chain") as folder:
