@@ -4,10 +4,10 @@ Floors and goals are multiples in our favour, whichever way the value itself poi
 ListTasks in a fortieth of the SDK's time is a floor of 40.
 """
 
-import os
 from typing import Final
 
 from benches.metrics.row import Row
+from benches.metrics.rows_postgres import POSTGRES_ROWS
 from benches.metrics.scenarios import (
     BARE,
     BARE_GRPC,
@@ -18,15 +18,10 @@ from benches.metrics.scenarios import (
     OURS_0_3,
     OURS_0_3_GRPC,
     OURS_0_3_REST,
-    OURS_ELSEWHERE,
     OURS_GRPC,
-    OURS_HERE,
-    OURS_IN_TURN,
     OURS_KEYED,
     OURS_MEASURED,
     OURS_MEMORY,
-    OURS_POSTGRES,
-    OURS_REPLICAS,
     OURS_REST,
     OURS_SAMPLED,
     OURS_SIGNED,
@@ -38,16 +33,11 @@ from benches.metrics.scenarios import (
     OURS_VERIFYING,
     SDK,
     SDK_CALLER,
-    SDK_ELSEWHERE,
     SDK_GRPC,
-    SDK_POSTGRES,
     SDK_SQLITE,
 )
 
 __all__ = ("ROWS",)
-
-_HAS_CORES: Final = (os.cpu_count() or 1) >= 4
-"""Whether each of two replicas has a core of its own, beside those of the load and the database."""
 
 
 def _caller_row(
@@ -112,66 +102,7 @@ ROWS: Final = (
         limit=BARE,
         of_limit=0.50,
     ),
-    Row(
-        "send-postgres",
-        "SendMessage, PostgreSQL vs SDK PostgreSQL",
-        "postgres",
-        "per_second",
-        "req/s",
-        OURS_POSTGRES,
-        SDK_POSTGRES,
-        floor=30,
-        goal=70,
-    ),
-    # What it costs to be one of two, each with a core to itself: at most a tenth more.
-    Row(
-        "replicas-in-turn",
-        "Two replicas in turn against one, CPU",
-        "replicas",
-        "per_cpu_second",
-        "req/cpu s",
-        OURS_IN_TURN,
-        limit=OURS_POSTGRES,
-        of_limit=0.91,
-        is_share_floor=True,
-    ),
-    # Where there are two cores, these two share one, and each finds its caches full of the other.
-    Row(
-        "replicas",
-        "Two replicas against one, CPU",
-        "replicas",
-        "per_cpu_second",
-        "req/cpu s",
-        OURS_REPLICAS,
-        limit=OURS_POSTGRES,
-        of_limit=0.91,
-        is_share_floor=_HAS_CORES,
-    ),
-    # Two cores carry the load and the database as well: what a second replica adds is seen on four.
-    Row(
-        "replicas-rate",
-        "Two replicas against one, rate",
-        "replicas",
-        "per_second",
-        "req/s",
-        OURS_REPLICAS,
-        limit=OURS_POSTGRES,
-        of_limit=1.5,
-        is_share_floor=_HAS_CORES,
-    ),
-    Row(
-        "elsewhere",
-        "An event's way to a reader at another replica",
-        "elsewhere",
-        "p50_ms",
-        "ms",
-        OURS_ELSEWHERE,
-        SDK_ELSEWHERE,
-        is_lower_better=True,
-        floor=20,
-        goal=100,
-        limit=OURS_HERE,
-    ),
+    *POSTGRES_ROWS,
     Row(
         "send-rest",
         "HTTP+JSON against our JSON-RPC",
