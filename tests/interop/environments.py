@@ -108,8 +108,12 @@ def _python(folder: Path) -> _Making:
         pins=pins,
         maker=sys.version,
         recipe=(
-            (sys.executable, "-m", "venv", str(folder)),
-            (python, "-m", "pip", "install", *quietly, "--requirement", str(pins)),
+            # Our own pip installs into it: to give each environment one takes seconds.
+            (sys.executable, "-m", "venv", "--without-pip", str(folder)),
+            (
+                *(sys.executable, "-m", "pip", "--python", python, "install", *quietly),
+                *("--requirement", str(pins)),
+            ),
         ),
         # -E and -s: nothing of the environment we are called in. -B: leave no files in our tree.
         command=(python, "-E", "-s", "-B"),

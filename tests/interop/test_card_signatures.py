@@ -30,8 +30,8 @@ pytestmark = [
 
 Json: TypeAlias = dict[str, Any]
 
-CURRENT: Final = "py_1_3_signing"
-OLDER: Final = "py_0_3_signing"
+CURRENT: Final = "py_1_3"
+OLDER: Final = "py_0_3"
 KEYS: Final = [new_key(algorithm) for algorithm in ("ES256", "RS256", "EdDSA")]
 
 
