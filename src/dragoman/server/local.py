@@ -430,9 +430,7 @@ class LocalService:
 
     async def _find_alias(self, scope: Scope, alias: str) -> LiveTask | StoredTask:
         """Return the task that its client calls by this id; any version may ask for it so."""
-        task_id = self._runner.find_alias(scope, alias) or await self._store.find_alias(
-            scope, alias
-        )
+        task_id = await self._runner.find_called(scope, alias)
         if task_id is None:
             raise TaskNotFoundError(alias)
         return await self._find(scope, task_id)
@@ -549,10 +547,7 @@ async def _stored_id(task: LiveTask | StoredTask) -> str:
     if isinstance(task, StoredTask):
         return task.id
     if not task.is_stored:
-        try:
-            await task.durable()
-        except SentBeforeError:
-            raise TaskNotFoundError(task.task_id) from None  # Another replica has begun it.
+        await task.durable()
     return task.task_id
 
 

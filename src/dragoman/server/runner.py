@@ -170,9 +170,22 @@ class Runner:
         """Return the tasks that are in memory."""
         return tuple(self._live.values())
 
-    def find_alias(self, scope: Scope, alias: str) -> str | None:
-        """Return the id of the live task that a client of this scope calls by an id of its own."""
-        return self._aliases.get((scope, alias))
+    async def find_called(self, scope: Scope, alias: str) -> str | None:
+        """Return the id of the task that a client of this scope calls by an id of its own."""
+        name = scope, alias
+        if name not in self._aliases:
+            known = await self._store.find_alias(scope, alias)
+            # It may have begun while the store was looked at.
+            if name not in self._aliases:
+                return known
+        task_id = self._aliases[name]
+        live = self.find(scope, task_id)
+        if self._elsewhere is None or live is None or live.is_stored:
+            return task_id
+        # Another replica may have begun it by the same message: then it is that one.
+        with suppress(SentBeforeError):
+            await live.durable()
+        return await self.find_called(scope, alias)
 
     def check(self, owner: str = ANONYMOUS) -> None:
         """Raise UnavailableError when no new work can be taken on, or none of this owner.

@@ -195,9 +195,7 @@ class Sender:
     async def _found_as(self, scope: Scope, name: str) -> str | None:
         if self._runner.find(scope, name) or await self._store.load(scope, name):
             return name
-        known = await self._store.find_alias(scope, name)
-        # Asked last: a task of this name may have begun while the store was looked at.
-        return self._runner.find_alias(scope, name) or known
+        return await self._runner.find_called(scope, name)
 
     async def has_ended(self, scope: Scope, task_id: str) -> bool:
         """Tell whether there is a task of this very id, and it has ended."""
