@@ -141,6 +141,7 @@ NO_MODULE: Final = frozenset(
         "unit/server/test_task_log_journal.py",
         "unit/server/test_local_away.py",
         "unit/server/test_resumption_waits.py",
+        "unit/server/test_sending_at_once.py",
         "unit/server/test_sending_elsewhere.py",
         "unit/server/test_turn_durable.py",
         "unit/server/test_turns_again.py",

@@ -238,6 +238,26 @@ async def test_children_work_side_by_side_and_ask_one_after_the_other() -> None:
             )
 
 
+async def test_a_child_of_the_same_process_is_not_in_the_branch_that_calls_it() -> None:
+    child = Agent("Child", "Takes its time.")
+
+    @child.skill
+    async def nap(ctx: Context, text: str) -> str:
+        """Sleep, which is refused in a branch."""
+        await ctx.sleep(0.01)
+        return text
+
+    parent = Agent("Parent", "Has others work.")
+
+    @parent.skill
+    async def both(ctx: Context, text: str) -> str:
+        naps = await ctx.gather(ctx.call(child, f"{text} 1"), ctx.call(child, f"{text} 2"))
+        return ", ".join(nap.text for nap in naps)
+
+    async with calling(parent) as client:
+        assert (await client.send("nap")).text == "nap 1, nap 2"
+
+
 async def test_agents_that_call_each_other_in_a_circle_come_to_an_end() -> None:
     ring = Agent("Ring", "Calls itself.")
 

@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final, Literal, TypeVar, cast, overload
 
 from dragoman.agent.context import Context
+from dragoman.agent.gathering import gathering
 from dragoman.agent.makers import MAKERS
 from dragoman.agent.modes import TEXT
 from dragoman.agent.skill import CancelHook, Skill
@@ -438,6 +439,8 @@ class Agent:
 
     async def run(self, turn: Turn) -> Outcome:
         """Run one turn. Whatever the author's code raises, except Rejected, comes through."""
+        # An agent of this process may have called it in a branch of its own.
+        gathering.set(None)
         return await self._skill(turn.skill_id).run(turn)
 
     def resumes(self, skill_id: str) -> bool:

@@ -32,6 +32,12 @@ class Draft:
         self.entries.append(entry)
         self.events += 1
 
+    @property
+    def is_plain(self) -> bool:
+        """Tell whether it has events alone, none of which must be in one write with another."""
+        beside = self.journal or self.secrets or self.inbox_taken or self.send
+        return not beside and len(self.entries) == self.events
+
     def take_out(self) -> tuple[tuple[bytes, ...], int]:
         """Take out all entries but the last, which is an event; return them, and their events."""
         entries, events = tuple(self.entries[:-1]), self.events - 1

@@ -266,15 +266,15 @@ class Elsewhere:
         )
         # Who stops waiting stops following.
         settled.add_done_callback(lambda _: wait.cancel())
+        # It may be stopped with the server, even before it has begun.
+        wait.add_done_callback(lambda _: _fail(settled, UnavailableError(_STOPPING)))
         return settled
 
     async def _settle(self, settled: asyncio.Future[None], stored: StoredTask, after: int) -> None:
         try:
             await self._wait(stored, after, lambda state: state.is_terminal or state.is_interrupted)
         except UnavailableError as error:
-            if not settled.done():
-                settled.set_exception(error)
-                settled.exception()  # Perhaps nobody looks at it any more; that is no fault.
+            _fail(settled, error)
         else:
             if not settled.done():
                 settled.set_result(None)
@@ -296,6 +296,12 @@ class Elsewhere:
             await follower.aclose()
         # The stream ended before the task did.
         raise UnavailableError(_STOPPING)
+
+
+def _fail(settled: asyncio.Future[None], error: UnavailableError) -> None:
+    if not settled.done():
+        settled.set_exception(error)
+        settled.exception()  # Perhaps nobody looks at it any more; that is no fault.
 
 
 def _publish(channel: Channel, events: Sequence[EventDocument]) -> None:

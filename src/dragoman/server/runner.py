@@ -232,10 +232,10 @@ class Runner:
             await live.durable()
         live.execute(Cancel())
         await self._end_of(live)
-        self._spawn_errand(self._wind_down(live, live.turn), f"end of {live.task_id}")
         state = live.standing.state
         if state is not None and state is not TaskState.CANCELED:
             raise TaskNotCancelableError(live.task_id, state.value)  # R-3.1.5-3
+        self._spawn_errand(self._wind_down(live, live.turn), f"end of {live.task_id}")
 
     def _cancel_soon(self, live: LiveTask) -> None:
         """Cancel a task because word of it came from another replica."""
@@ -245,7 +245,8 @@ class Runner:
     async def _wind_down_durably(self, live: LiveTask) -> None:
         with suppress(UnavailableError):
             await self._end_of(live)
-            await self._wind_down(live, live.turn)
+            if live.standing.state is TaskState.CANCELED:
+                await self._wind_down(live, live.turn)
 
     async def _end_of(self, live: LiveTask) -> None:
         """Wait until the end of a task is durable.
@@ -456,17 +457,29 @@ class Runner:
     def end_refused(self, live: LiveTask, command: Command) -> None:
         """Look into the inbox of a task, then end it anew or go on with what was there."""
         # Asked now: what is on its way to the task may get there before this errand begins.
-        work = self._end_anew(live, command, was_questioned=live.is_questioned)
+        asked_at = live.standing.seq if live.is_questioned else 0
+        work = self._end_anew(live, command, live.turn, asked_at)
         self._spawn_errand(work, f"end of {live.task_id}")
 
-    async def _end_anew(self, live: LiveTask, command: Command, *, was_questioned: bool) -> None:
+    async def _end_anew(
+        self, live: LiveTask, command: Command, turn: asyncio.Task[None] | None, asked_at: int
+    ) -> None:
+        """End a task as its turn was to, unless it has got on since.
+
+        Args:
+            turn: the one that it had then.
+            asked_at: the event by which it asked, if it waited for an answer then.
+        """
         while not await self._deliveries.take_in(live, is_ending=True):
             await self._clock.sleep(STORE_POLL_SECONDS)
         if live.standing.has_ended or live.failure is not None:
             return
-        is_answered = was_questioned and not live.is_questioned
-        if is_answered and isinstance(command, Finish) and live.turn and not live.turn.done():
-            return  # It was to end for want of an answer.
+        if isinstance(command, Finish):
+            if live.turn is not turn:
+                return  # It is run again, after its store had failed.
+            is_answered = asked_at and live.standing.seq != asked_at
+            if is_answered and turn and not turn.done():
+                return  # It was to end for want of an answer.
         if NextTurn() in live.execute(command):
             live.seat = seat = Seat(self.slots, live.scope.owner)
             seat.claim()
@@ -487,6 +500,8 @@ class Runner:
 
     async def _wind_down(self, live: LiveTask, turn: asyncio.Task[None] | None) -> None:
         """Stop a turn, if one runs: cancel, a grace period, then the cleanup hook."""
+        if live.is_stopping:
+            return  # Another replica was asked to cancel it, too.
         live.is_stopping = True
         if turn is not None:
             await self._stop(live, turn)

@@ -30,8 +30,9 @@ from dragoman.server.errands import Errand, encode
 from dragoman.server.live import LiveTask
 from dragoman.server.recovery import question_of
 from dragoman.server.runner import Runner
-from dragoman.server.sends import KnownSend, Sends, digest_of
+from dragoman.server.sends import KnownSend, Sends, digest_of_secret
 from dragoman.server.vault import Vault, concealed
+from dragoman.server.watcher import TaskLostError
 from dragoman.server.webhooks import placed
 from dragoman.service.service import Call
 from dragoman.service.worker import Plan, Worker
@@ -121,6 +122,8 @@ class Sender:
             request = _with_message(request, message_id=self._clock.new_id())
         if call.alias:
             known_id = await self._known_as(scope, call.alias, call)
+            if (begun := self._under_way(record, request)) is not None:
+                return await self._again(scope, begun)
             request = _with_message(request, task_id=known_id or "")
         if request.message.task_id:
             return await self._continue(scope, request, call, record)
@@ -209,7 +212,7 @@ class Sender:
 
     async def _continue(
         self, scope: Scope, request: SendMessageRequest, call: Call, record: SendRecord | None
-    ) -> Accepted | Posted:
+    ) -> Sent:
         message = request.message
         live = await self._runner.find_current(scope, message.task_id)
         if live is None:
@@ -249,10 +252,21 @@ class Sender:
         if self._runner.find(scope, message.task_id) is not live or is_ending(live):
             # It was put aside, let go of, or has ended, meanwhile.
             return await self._continue(scope, request, call, record)
+        if (begun := self._under_way(record, request)) is not None:
+            return await self._again(scope, begun)
+        return self._deliver(live, errand, send)
+
+    def _under_way(
+        self, record: SendRecord | None, request: SendMessageRequest
+    ) -> KnownSend | None:
+        """Return the same send if it was faster, while this one looked for its task."""
+        return None if record is None else self._sends.under_way(record, request)
+
+    def _deliver(self, live: LiveTask, errand: Errand, send: SendRecord | None) -> Accepted:
         delivery = self._runner.deliver(live, errand, send)
-        if send is None:
-            return Accepted(live, delivery.settled, delivery.stored)
-        live.epilogue.append(self._sends.begin_task(send, message.task_id, delivery.stored))
+        if send is not None:
+            end = self._sends.begin_task(send, live.task_id, delivery.stored)
+            live.epilogue.append(end)
         return Accepted(live, delivery.settled, delivery.stored)
 
     async def _has_come(self, live: LiveTask, message: Message, send: SendRecord) -> bool:
@@ -294,8 +308,8 @@ class Sender:
         if not self._worker.examine_answer(asked, message):
             return request, record, b""
         sealed = self._vault.seal(message.task_id, message)
-        request = concealed(request)
-        return request, record and replace(record, digest=digest_of(request)), sealed
+        record = record and replace(record, digest=digest_of_secret(request))
+        return concealed(request), record, sealed
 
     async def _refusal(
         self, task_id: str, state: TaskState, record: SendRecord | None
@@ -357,7 +371,10 @@ class Sender:
             # Another replica may have put it into the inbox, and nothing was heard of it here yet:
             # then the question that stands is the one it answers.
             await self._runner.take_in(live)
-            if self._runner.find(scope, known.task_id) is not live or is_ending(live):
+            is_gone = self._runner.find(scope, known.task_id) is not live
+            if is_gone and not live.is_stored:
+                raise TaskLostError  # It was never begun here.
+            if is_gone or is_ending(live):
                 return await self._again(scope, known)  # It was let go of, or has ended, meanwhile.
             if live.failure is not None:
                 raise live.failure  # What it is waited for may be undone.

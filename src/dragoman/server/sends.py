@@ -14,6 +14,7 @@ from collections.abc import Callable
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from dragoman.clock import Clock
 from dragoman.model.messages import Message
@@ -21,7 +22,7 @@ from dragoman.model.operations import SendMessageRequest
 from dragoman.server.vault import concealed
 from dragoman.stores.base import Scope, SendKey, SendRecord, TaskStore
 
-__all__ = ("KnownSend", "Sends", "digest_of")
+__all__ = ("KnownSend", "Sends", "digest_of", "digest_of_secret")
 
 _logger = logging.getLogger(__name__)
 
@@ -44,6 +45,15 @@ def digest_of(request: SendMessageRequest) -> bytes:
     """Return what identifies the content of a send; how it is to be answered does not count."""
     content = (request.message, request.metadata)
     return hashlib.blake2b(_encode(content), digest_size=16).digest()
+
+
+def digest_of_secret(request: SendMessageRequest) -> bytes:
+    """Return what identifies a send that is a secret: what it says is in no record, nor its hash.
+
+    Its task may be called by a name of the client's, or by its own id.
+    """
+    nameless = replace(request, message=replace(request.message, task_id=""))
+    return digest_of(concealed(nameless))
 
 
 class Sends:
@@ -72,16 +82,11 @@ class Sends:
             stored = await self._store.find_send(key, since_ms)
             # Asked again: the same send may have begun while the store was looked at.
             known = self._current.get(key) or (None if stored is None else _known(stored))
-        if known is None or known.at_ms < since_ms:
-            return record, None
-        # Of a secret only the ids were looked at: what it says is in no record, not even as a hash.
-        if known.digest not in (record.digest, digest_of(concealed(request))):
-            _logger.warning(
-                "messageId %r was used before with other content; it is taken as a new message",
-                key.message_id[:100],
-            )
-            return record, None
-        return record, known
+        return record, _if_same(known, record, request)
+
+    def under_way(self, record: SendRecord, request: SendMessageRequest) -> KnownSend | None:
+        """Return the same send if it has begun since ``recall`` was asked."""
+        return _if_same(self._current.get(record.key), record, request)
 
     def begin_task(
         self, record: SendRecord, task_id: str, stored: asyncio.Future[None] | None = None
@@ -114,6 +119,21 @@ class Sends:
                 del self._current[key]
 
         return end
+
+
+def _if_same(
+    known: KnownSend | None, record: SendRecord, request: SendMessageRequest
+) -> KnownSend | None:
+    """Return what is known under a messageId if it is this very send, and recent."""
+    if known is None or known.at_ms < record.since_ms:
+        return None
+    if known.digest not in (record.digest, digest_of_secret(request)):
+        _logger.warning(
+            "messageId %r was used before with other content; it is taken as a new message",
+            record.key.message_id[:100],
+        )
+        return None
+    return known
 
 
 def _is_good(done: asyncio.Future[None]) -> bool:

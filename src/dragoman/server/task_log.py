@@ -505,7 +505,7 @@ class TaskLog(ABC):
             self.standing.has_ended
             and self._stored_seq > SNAPSHOT_EVENTS
             and self._draft.events > 1
-            and not self._draft.entries[-2].startswith(b'{"message"')
+            and self._draft.is_plain
         )
 
     def _flush_all_but_the_end(self) -> None:

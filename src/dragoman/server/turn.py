@@ -224,9 +224,9 @@ class LiveTurn:
         if item is None or not item.is_stored or not live.knows_all_before(item.stored.result()):
             live.note(_MESSAGE, "", encode(Answer()))
             return None
+        self._execute(TakeUp(item.errand.message))
         live.inbox.popleft()
         live.take_up(item.stored.result())
-        self._execute(TakeUp(item.errand.message))
         live.join_settled(item.waiters)
         live.note(_MESSAGE, "", encode(Answer(errand=item.errand)))
         return item.errand.message

@@ -38,6 +38,7 @@ from dragoman.server.slots import Seat, Slots
 from dragoman.server.turn import LiveTurn
 from dragoman.server.vault import Vault
 from dragoman.server.watcher import TaskLostError
+from dragoman.service.branches import MAIN, branch
 from dragoman.service.worker import (
     Completed,
     Failed,
@@ -108,6 +109,8 @@ class Turns:
             errand: what the first of them is about; None for no turn at all.
             replay: what an earlier run of the first of these turns has done.
         """
+        # Whoever has begun it may be in a branch of another turn.
+        branch.set(MAIN)
         try:
             # Here and below: a coroutine that would find nothing to wait for is not even begun.
             if not seat.is_taken:
@@ -171,10 +174,10 @@ class Turns:
             answered.set_result(await self._worker.answer(plan, request, context_id))
         except A2AError as error:
             answered.set_exception(error)
-        except asyncio.CancelledError:
-            answered.set_exception(UnavailableError("The server is shutting down; try again"))
-            raise
-        except Exception:
+        except BaseException as error:
+            if not (isinstance(error, Exception) or _is_stray(error)):
+                answered.set_exception(UnavailableError("The server is shutting down; try again"))
+                raise
             error_id = self._clock.new_id()
             _logger.exception("a direct answer failed (error id %s)", error_id)
             text = f"The agent failed. Error id: {error_id}"
@@ -230,7 +233,9 @@ class Turns:
         except BaseException as error:
             if turn.is_put_aside:
                 return None  # By Suspended, or by what the code has made of it.
-            if not isinstance(error, Exception):
+            # Who has something to say for a task that was canceled is stopped the same way.
+            is_stray = _is_stray(error) and not live.standing.has_ended
+            if not (isinstance(error, Exception) or is_stray):
                 raise
             if isinstance(error, SentBeforeError) and live.failure is not None:
                 # Meant for whoever sent the message; to the code it is a write that failed.
@@ -239,7 +244,7 @@ class Turns:
         # Code that catches everything may come to an end that does not count.
         return None if turn.is_put_aside else outcome
 
-    def _say_why(self, live: LiveTask, error: Exception) -> Message:
+    def _say_why(self, live: LiveTask, error: BaseException) -> Message:
         """Return what the peer is told of an error of the worker's; the log gets the rest."""
         if isinstance(error, A2AError):
             _logger.warning("task %s failed: %s", live.task_id, error.message)
@@ -334,6 +339,13 @@ class Turns:
             if isinstance(live.failure, TaskLostError):
                 raise live.failure
             await self._clock.sleep(STORE_POLL_SECONDS)
+
+
+def _is_stray(error: BaseException) -> bool:
+    """Tell whether nobody has stopped the code: it waited for something that was canceled."""
+    running = asyncio.current_task()
+    is_canceled = running is None or running.cancelling() > 0
+    return isinstance(error, asyncio.CancelledError) and not is_canceled
 
 
 def _errand_of(live: LiveTask, replay: Replay) -> Errand:

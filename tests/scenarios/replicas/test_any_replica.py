@@ -4,7 +4,13 @@ import asyncio
 
 import pytest
 
-from dragoman.errors import TaskEndedError, TaskNotCancelableError, TaskNotFoundError
+from dragoman.errors import (
+    TaskEndedError,
+    TaskNotCancelableError,
+    TaskNotFoundError,
+    UnavailableError,
+)
+from dragoman.model.documents import EventDocument
 from dragoman.model.messages import text_of
 from dragoman.model.operations import ListTasksRequest
 from dragoman.model.tasks import TaskState
@@ -443,3 +449,28 @@ async def test_who_sends_a_message_as_a_question_comes_up_is_told_of_the_questio
     hold(b).posting.open()
     told_of = await in_hand.wait_for(sending)
     assert told_of.status.state is TaskState.INPUT_REQUIRED
+
+
+async def test_who_waits_for_a_task_of_another_is_told_when_the_replica_stops(
+    in_hand: Replicas, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = Held()
+    a, b = await in_hand.start(held.run), await in_hand.start(held.run)
+    task = await b.send(send(return_immediately=True))
+    await in_hand.until(held.reached.is_set)
+    is_reading = asyncio.Event()
+
+    async def read_for_ever(
+        task_id: str, *, after: int, limit: int
+    ) -> tuple[EventDocument, ...]:  # As when the database takes its time.
+        del task_id, after, limit
+        is_reading.set()
+        await asyncio.Event().wait()
+        return ()
+
+    monkeypatch.setattr(hold(a), "read_events", read_for_ever)
+    sending = asyncio.ensure_future(a.send(send("more", message_id="m-2", task_id=task.id)))
+    await in_hand.until(is_reading.is_set)
+    await in_hand.wait_for(a.stop())
+    with pytest.raises(UnavailableError):
+        await in_hand.wait_for(sending)

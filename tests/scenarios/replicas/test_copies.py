@@ -17,6 +17,7 @@ from dragoman.server.retention import Ages, Retention
 from dragoman.server.runner import Runner
 from dragoman.service.branches import branch
 from dragoman.service.worker import Completed, Outcome, Turn
+from dragoman.stores.base import InboxItem
 from tests.scenarios.replicas.holding import hold, settle
 from tests.scenarios.replicas.replicas import Member, Replicas
 from tests.scenarios.replicas.telling import told
@@ -324,12 +325,14 @@ async def test_of_two_answers_that_wait_for_the_same_write_each_is_known(in_hand
 class Patient:
     """A turn that asks, and a replica that ends it for want of an answer when the test says so."""
 
-    def __init__(self) -> None:
+    def __init__(self, questions: int = 1) -> None:
+        self._questions = questions
         self.answers: list[str] = []
 
     async def run(self, turn: Turn) -> Outcome:
         """Note what was answered."""
-        self.answers.append(text_of((await turn.ask(agent_message("which?"))).parts))
+        for _ in range(self._questions):
+            self.answers.append(text_of((await turn.ask(agent_message("which?"))).parts))
         return Completed()
 
     async def begin(self, in_hand: Replicas) -> tuple[Member, Member, Task]:
@@ -385,3 +388,31 @@ async def test_so_does_one_that_gets_known_just_when_that_end_is_refused(
     await in_hand.pass_seconds(10)
     ended = await b.get(task.id)
     assert (ended.status.state, script.answers) == (COMPLETED, ["blue"])
+
+
+async def test_so_does_one_after_which_the_task_asks_again(
+    in_hand: Replicas, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = Patient(questions=2)
+    a, b, task = await script.begin(in_hand)
+    read_inbox = hold(a).read_inbox
+    is_reading, may_go_on = asyncio.Event(), asyncio.Event()
+
+    async def read_slowly(task_id: str) -> tuple[InboxItem, ...]:
+        monkeypatch.setattr(hold(a), "read_inbox", read_inbox)
+        is_reading.set()
+        await may_go_on.wait()
+        return await read_inbox(task_id)
+
+    monkeypatch.setattr(hold(a), "read_inbox", read_slowly)
+    expiring = asyncio.ensure_future(expire(a))
+    await in_hand.until(is_reading.is_set)  # The end was refused.
+    live = runner_of(a).held(task.id)
+    assert live is not None
+    await runner_of(a).take_in(live)  # Word of the answer comes, and this reader is faster.
+    await settle()
+    assert script.answers == ["blue"]
+    may_go_on.set()
+    await in_hand.wait_for(expiring)
+    await in_hand.pass_seconds(3)
+    assert (await b.get(task.id)).status.state is TaskState.INPUT_REQUIRED

@@ -7,14 +7,16 @@ from msgspec import Struct
 
 from dragoman.errors import TaskEndedError, TaskNotCancelableError
 from dragoman.model.messages import text_of
-from dragoman.model.tasks import Task, TaskState
+from dragoman.model.parts import Part
+from dragoman.model.tasks import Artifact, Task, TaskState
 from dragoman.service.service import Call
 from dragoman.service.worker import Completed, Outcome, Turn
 from dragoman.stores.base import Done, Scope, SendRecord, SharedTaskStore, StoredTask, TaskWrite
+from tests.scenarios.replicas.holding import hold, settle
 from tests.scenarios.replicas.replicas import Member, Replicas
 from tests.scenarios.replicas.telling import relay, told
 from tests.unit.server.agency import Held, frames, send
-from tests.unit.server.fakes import SCOPE, agent_message
+from tests.unit.server.fakes import SCOPE, ScriptedWorker, agent_message
 
 pytestmark = pytest.mark.anyio
 
@@ -327,3 +329,107 @@ async def test_who_finds_a_task_waiting_that_is_being_canceled_is_refused_once_i
     with pytest.raises(TaskEndedError):
         await replicas.wait_for(sending)
     assert (await replicas.wait_for(canceling)).status.state is CANCELED
+
+
+async def test_what_two_replicas_are_asked_to_cancel_is_cleaned_up_once(
+    in_hand: Replicas, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = Held()
+    worker = ScriptedWorker(held.run)
+    a, b = await in_hand.serve(worker), await in_hand.start()
+    task = await a.send(send(return_immediately=True))
+    await in_hand.until(held.reached.is_set)
+    ends = HeldEnds(a.store, monkeypatch)
+    canceling = [asyncio.ensure_future(a.cancel(task.id))]
+    await in_hand.until(ends.has_any)
+    canceling.append(asyncio.ensure_future(b.cancel(task.id)))
+    await settle()
+    ends.let_go()
+    canceled = await in_hand.wait_for(asyncio.gather(*canceling))
+    await in_hand.pass_seconds(20)
+    assert [each.status.state for each in canceled] == [CANCELED, CANCELED]
+    assert len(worker.canceled_turns) == 1
+
+
+async def test_what_has_come_to_another_end_is_not_cleaned_up_after_as_if_canceled(
+    in_hand: Replicas,
+) -> None:
+    held = Held()
+    worker = ScriptedWorker(held.run)
+    a, b = await in_hand.serve(worker), await in_hand.start()
+    task = await a.send(send(return_immediately=True))
+    await in_hand.until(held.reached.is_set)
+    in_hand.exchange.cut()
+    store = hold(a)
+    await b.send(send("more", message_id="m-2", task_id=task.id, return_immediately=True))
+    # The cancellation is refused for that message. While the inbox is read, the turn ends.
+    store.read.close()
+    canceling = asyncio.ensure_future(a.cancel(task.id))
+    await store.read.until_reached()
+    store.writing.close()
+    held.released.set()
+    await store.writing.until_reached()
+    store.read.open()
+    await settle()
+    store.let_writes_go()
+    with pytest.raises(TaskNotCancelableError):
+        await in_hand.wait_for(canceling)
+    await in_hand.pass_seconds(20)
+    ended = await b.get(task.id)
+    assert (ended.status.state, told(ended)[-1]) == (COMPLETED, "more")
+    assert worker.canceled_turns == []
+
+
+class Publishing:
+    """Turns that publish what they were sent, when the test lets them; they are counted."""
+
+    def __init__(self) -> None:
+        self.runs: list[str] = []
+        self.at_work: set[str] = set()
+        self.most = 0
+        self.first, self.later = asyncio.Event(), asyncio.Event()
+
+    async def run(self, turn: Turn) -> Outcome:
+        """Publish once; the very first turn has a gate of its own."""
+        text = text_of(turn.message.parts)
+        self.runs.append(text)
+        gate = self.first if self.runs == ["one"] else self.later
+        self.at_work.add(text)
+        self.most = max(self.most, len(self.at_work))
+        try:
+            await turn.flush()
+            await gate.wait()
+            artifact = Artifact(artifact_id=text, parts=(Part(text=text),))
+            await turn.artifact(artifact, last_chunk=True)
+        finally:
+            self.at_work.discard(text)
+        return Completed()
+
+
+async def test_a_task_that_is_run_again_while_its_end_is_decided_anew_does_not_end_by_that(
+    in_hand: Replicas,
+) -> None:
+    script = Publishing()
+    a, b = await in_hand.start(script.run), await in_hand.start(script.run)
+    task = await a.send(send("one", return_immediately=True))
+    await in_hand.until(lambda: script.runs == ["one"])
+    await settle()
+    in_hand.exchange.cut()
+    store = hold(a)
+    await b.send(send("two", message_id="m-2", task_id=task.id, return_immediately=True))
+    store.read.close()
+    script.first.set()
+    await store.read.until_reached()  # The end was refused; the inbox is being read.
+    store.writing.close()
+    canceling = asyncio.ensure_future(a.cancel(task.id))
+    await store.writing.until_reached()
+    store.lose_writes()
+    await in_hand.until(lambda: script.runs.count("one") == 2)
+    store.read.open()
+    await settle()
+    script.later.set()
+    await in_hand.wait_for(asyncio.gather(canceling, return_exceptions=True))
+    await in_hand.pass_leases(2)
+    ended = await b.get(task.id)
+    assert {each.artifact_id for each in ended.artifacts} == {"one", "two"}
+    assert script.most == 1

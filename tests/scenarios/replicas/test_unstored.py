@@ -123,3 +123,24 @@ async def test_an_end_that_was_lost_is_no_reason_to_begin_anew_under_the_same_na
         await a.send(more, named)
     await in_hand.pass_seconds(5)
     assert (await a.send(more, named)).id == task.id
+
+
+async def test_who_sends_a_first_message_again_that_cannot_be_stored_is_not_told_of_no_task(
+    in_hand: Replicas,
+) -> None:
+    a = await in_hand.start(Held().run)
+    hello = send(return_immediately=True)
+    hold(a).writing.close()
+    first = asyncio.ensure_future(a.send(hello))
+    await hold(a).writing.until_reached()
+    hold(a).read.close()
+    second = asyncio.ensure_future(a.send(hello))
+    await hold(a).read.until_reached()
+    hold(a).lose_writes()
+    await settle()
+    hold(a).read.open()
+    with pytest.raises(UnavailableError):
+        await in_hand.wait_for(first)
+    # The store is back by then, so that it begins the task.
+    begun = await in_hand.wait_for(second)
+    assert (await a.get(begun.id)).id == begun.id

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from dragoman.errors import StoreError
 from dragoman.model.messages import Message
 from dragoman.model.operations import SendMessageConfiguration, SendMessageRequest
-from dragoman.server.sends import Sends, digest_of
+from dragoman.server.sends import Sends, digest_of, digest_of_secret
 from dragoman.server.vault import concealed
 from dragoman.stores.base import Scope, SendKey, SendRecord
 from dragoman.stores.memory import MemoryTaskStore
@@ -189,6 +189,30 @@ async def test_a_send_that_begins_while_the_store_is_asked_is_known() -> None:
     _, known = recalling.result()
     assert known is not None
     assert known.task_id == "t-1"
+
+
+async def test_a_send_that_has_begun_since_it_was_recalled_is_under_way() -> None:
+    here = await desk()
+    record, known = await here.sends.recall(SCOPE, REQUEST)
+    assert (record is not None, known) == (True, None)
+    assert record is not None
+    assert here.sends.under_way(record, REQUEST) is None
+    end = here.sends.begin_task(record, "t-1")
+    begun = here.sends.under_way(record, REQUEST)
+    assert begun is not None
+    assert begun.task_id == "t-1"
+    end()
+    assert here.sends.under_way(record, REQUEST) is None
+
+
+async def test_a_secret_is_under_way_whatever_its_task_is_called() -> None:
+    here = await desk()
+    record, _ = await here.sends.recall(SCOPE, REQUEST)
+    assert record is not None
+    here.sends.begin_task(replace(record, digest=digest_of_secret(REQUEST)), "t-1")
+    named = replace(REQUEST, message=replace(REQUEST.message, task_id="t-1"))
+    for request in (REQUEST, named):
+        assert here.sends.under_way(record, request) is not None
 
 
 # --- for how long -------------------------------------------------------------------------------

@@ -86,7 +86,7 @@ async def test_durable_waits_for_results_too() -> None:
     assert waiting.result() == 2
 
 
-async def test_a_result_of_a_long_task_that_ends_is_durable_with_the_end_at_the_latest() -> None:
+async def test_a_result_of_a_long_task_that_ends_is_in_one_write_with_its_last_events() -> None:
     live = await begun()
     for number in range(SNAPSHOT_EVENTS + 1):
         live.do(chunk(append=number > 0))
@@ -94,15 +94,10 @@ async def test_a_result_of_a_long_task_that_ends_is_durable_with_the_end_at_the_
     live.store.commit()
     live.task.note("step", "last", b"1")
     live.do(chunk(append=True), chunk(append=True, last_chunk=True), Finish(COMPLETED))
-    async with asyncio.TaskGroup() as group:
-        waiting = group.create_task(live.task.durable())
-        await pass_over()
-        await pass_over()
-        live.store.commit()
-        await pass_over()
-        assert not waiting.done()
-        live.store.commit()
-    assert [len(write.journal) for write in live.store.writes[-2:]] == [0, 1]
+    await pass_over()
+    live.store.commit()
+    last = live.store.writes[-1]
+    assert (last.events, len(last.journal), last.state) == (3, 1, COMPLETED)
     assert live.watcher.ended == [live.task]
 
 

@@ -373,6 +373,18 @@ async def test_the_message_that_waits_longest_is_taken_up_and_recorded(stage: St
     assert not waiter.done()
 
 
+async def test_a_message_that_cannot_be_taken_up_stays_where_it_is(stage: Stage) -> None:
+    queue(stage.live, "one", number=1)
+    stage.live.task.failure = UnavailableError("away")
+    with pytest.raises(UnavailableError):
+        await stage.turn.take_message()
+    assert len(stage.live.task.inbox) == 1
+    stage.live.task.failure = None
+    assert await stage.turn.take_message() == user_message("one", "one")
+    await asyncio.sleep(0)
+    assert stage.last.inbox_taken == (1,)
+
+
 async def test_one_that_is_still_on_its_way_to_the_store_is_waited_for(stage: Stage) -> None:
     queue(stage.live, "one")
     queue(stage.live, "two", number=2)

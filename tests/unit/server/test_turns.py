@@ -35,12 +35,18 @@ class Stage:
         *,
         answer: Callable[[SendMessageRequest], Awaitable[Message]] | None = None,
         worker: ScriptedWorker | None = None,
+        turn_seconds: float = 0.0,
     ) -> None:
         self.live = Live()
         self.slots = Slots(1, 10)
         self.worker = worker or ScriptedWorker(run, answer=answer)
         self.turns = Turns(
-            self.worker, self.live.store, self.slots, self.live.clock, take_in=self._take_in
+            self.worker,
+            self.live.store,
+            self.slots,
+            self.live.clock,
+            take_in=self._take_in,
+            turn_seconds=turn_seconds,
         )
 
     async def _take_in(self, live: LiveTask) -> None:
@@ -88,9 +94,9 @@ async def passes(count: int = 3) -> None:
         await asyncio.sleep(0)
 
 
-async def ended(run: Callable[[Turn], Awaitable[Outcome]]) -> TaskStatus:
+async def ended(run: Callable[[Turn], Awaitable[Outcome]], turn_seconds: float = 0.0) -> TaskStatus:
     """Run a task of one turn; return how it ended."""
-    on = Stage(run)
+    on = Stage(run, turn_seconds=turn_seconds)
     async with asyncio.TaskGroup() as group:
         on.begin(group)
     return on.status
@@ -155,6 +161,27 @@ async def test_of_any_other_error_the_peer_gets_an_id_and_the_log_the_rest(
     (record,) = caplog.records
     assert record.getMessage() == "task t-1 failed (error id id-1)"
     assert record.exc_info is not None
+
+
+async def waiting_in_vain() -> None:
+    """Wait for something that was canceled, which looks like being canceled."""
+    beside = asyncio.ensure_future(asyncio.sleep(60))
+    beside.cancel()
+    await beside
+
+
+@pytest.mark.parametrize("seconds", [0, 60])
+async def test_code_that_waits_for_what_it_has_canceled_has_failed(
+    caplog: pytest.LogCaptureFixture, seconds: float
+) -> None:
+    async def run(turn: Turn) -> Outcome:
+        del turn
+        await waiting_in_vain()
+        return Completed()
+
+    status = await ended(run, turn_seconds=seconds)
+    assert (status.state, text(status)) == (TaskState.FAILED, "The agent failed. Error id: id-1")
+    assert caplog.messages == ["task t-1 failed (error id id-1)"]
 
 
 async def test_what_the_server_says_belongs_to_the_task() -> None:
@@ -389,6 +416,16 @@ async def test_of_any_other_error_of_a_direct_answer_the_peer_gets_an_id(
     assert caught.value.message == "The agent failed. Error id: id-1"
     assert caught.value.metadata == {"errorId": "id-1"}
     assert caplog.messages == ["a direct answer failed (error id id-1)"]
+
+
+async def test_so_it_is_when_a_direct_answer_waits_for_what_was_canceled() -> None:
+    async def answer(request: SendMessageRequest) -> Message:
+        await waiting_in_vain()
+        return await reply(request)
+
+    with pytest.raises(InternalError) as caught:
+        await answered(Stage(answer=answer))
+    assert caught.value.metadata == {"errorId": "id-1"}
 
 
 async def test_a_direct_answer_waits_for_its_slot() -> None:
