@@ -69,6 +69,7 @@ class Gathering:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+            self._turn.leave(f"{self._name}.")
 
     async def ask(
         self, message: Message, *, is_auth: bool, timeout_seconds: float | None

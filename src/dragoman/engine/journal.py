@@ -135,6 +135,10 @@ class Replay:
         """Tell whether every recorded result has been handed back."""
         return self._at == len(self._entries)
 
+    def is_over_in(self, branch: str) -> bool:
+        """Tell whether every result of a branch has been handed back."""
+        return not self._branches.get(branch)
+
     def recall(self, kind: str, name: str, branch: str = "") -> bytes | None:
         """Return what was recorded for this call; None if it has never come to a result.
 
@@ -150,6 +154,13 @@ class Replay:
         left.popleft()
         self._at += 1
         return entry.result
+
+    def leave(self, branches: str) -> None:
+        """Hand back nothing more of the branches whose names begin like this: they are over."""
+        for name, left in self._branches.items():
+            if name.startswith(branches):
+                self._at += len(left)
+                left.clear()
 
     def has_said(self) -> bool:
         """Tell whether the log has the message that is said now."""

@@ -22,6 +22,7 @@ class Nursery:
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[None]] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._is_closed = False
 
     @property
     def loop(self) -> asyncio.AbstractEventLoop:
@@ -31,15 +32,22 @@ class Nursery:
             self._loop = asyncio.get_running_loop()
         return self._loop
 
+    def open(self) -> None:
+        """Take children again."""
+        self._is_closed = False
+
     def spawn(self, work: Coroutine[object, object, None], *, name: str) -> asyncio.Task[None]:
-        """Start a child; it begins with the next pass of the loop."""
+        """Start a child; it begins with the next pass of the loop, or never once it is closed."""
         task = self.loop.create_task(work, name=name)
+        if self._is_closed:
+            task.cancel()
         self._tasks.add(task)
         task.add_done_callback(self._ended)
         return task
 
     async def close(self, patience_seconds: float = 5.0) -> None:
         """Cancel all children and wait until they are gone; one that will not go is left behind."""
+        self._is_closed = True
         tasks = tuple(self._tasks)
         if not tasks:
             return

@@ -404,6 +404,9 @@ class Runner:
             _logger.info("unfinished, to be continued at the next start: %d", len(left))
         for live in left:
             live.is_stopping = True
+        if self._adoptions:
+            # What they have taken they give back.
+            await asyncio.wait(self._adoptions.values(), timeout=_LAST_COMMIT_SECONDS)
         await self._nursery.close()
         with suppress(TimeoutError):
             async with asyncio.timeout(_LAST_COMMIT_SECONDS):

@@ -157,6 +157,7 @@ class Runtime:
                 return
             if (tracing := telemetry.look()) is not None:
                 gauges.observe(tracing, self)
+            self.nursery.open()
             settings = self._settings
             store = self._given_store or open_store(settings.store)
             bus = self._given_bus or open_bus(settings.bus, store=settings.store)

@@ -240,17 +240,20 @@ class TaskLog(ABC):
         """The number of the next entry of the journal."""
         return self._journal_n + 1
 
-    def note(self, kind: str, name: str, result: bytes, *, wake_at_ms: int = 0) -> None:
+    def note(self, kind: str, name: str, result: bytes, *, wake_at_ms: int | None = 0) -> None:
         """Add a result to the journal; it goes with what is enqueued in the same pass.
 
         Args:
-            wake_at_ms: when the task is to be woken, if it waits for that now.
+            wake_at_ms: when the task is to be woken, if it waits for that now; None if it waits, or
+                does not, as before.
         """
         if self.failure is not None:
             raise self.failure
         # Only results count: a task that says something and then falls over gets nowhere. To be
         # woken is no attempt, so that one is given in advance.
-        self.attempts = -1 if wake_at_ms else 0
+        if wake_at_ms is not None:
+            self._wake_at_ms = wake_at_ms
+        self.attempts = -1 if self._wake_at_ms else 0
         self._journal_n += 1
         self._extras += 1
         self._draft.journal.append(
@@ -258,7 +261,6 @@ class TaskLog(ABC):
                 n=self._journal_n, kind=kind, name=name, result=result, seq=self.standing.seq
             )
         )
-        self._wake_at_ms = wake_at_ms
         self._flush_soon()
 
     def keep(self, secret: Secret) -> None:
@@ -317,6 +319,8 @@ class TaskLog(ABC):
         """
         if self.failure is not None:
             raise self.failure
+        # After an end that was refused, what comes before it waits for whatever is next.
+        self._flush_soon()
         waiter: asyncio.Future[None] = self._loop.create_future()
         self._waiters.add_durable(self.standing.seq + self._extras, waiter)
         return waiter

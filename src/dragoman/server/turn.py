@@ -47,10 +47,21 @@ class LiveTurn:
         vault: opens answers that are secrets.
 
     Attributes:
+        is_too_late: whether it was stopped because it had something to say when the task had ended.
         limit: ends the turn when it has worked for too long; it stands still while the turn waits.
     """
 
-    __slots__ = ("_clock", "_counts", "_errand", "_live", "_replay", "_seat", "_vault", "limit")
+    __slots__ = (
+        "_clock",
+        "_counts",
+        "_errand",
+        "_live",
+        "_replay",
+        "_seat",
+        "_vault",
+        "is_too_late",
+        "limit",
+    )
 
     def __init__(
         self,
@@ -70,6 +81,7 @@ class LiveTurn:
         # How many results the branches have each, but for the one that the turn begins with.
         self._counts: Counter[str] = Counter()
         self.limit: asyncio.Timeout | None = None
+        self.is_too_late = False
 
     @property
     def is_put_aside(self) -> bool:
@@ -207,7 +219,7 @@ class LiveTurn:
         if until_ms > self._clock.now_ms():
             await self._pause(until_ms, self._live.note_awake)
             await self._seat.taken()
-        elif self._replay is None or self._replay.is_over:
+        elif self._replay is None or self._replay.is_over_in(branch.get()):
             # It was slept through. Earlier ones have no say in when the task is to be woken.
             self._live.note_awake()
 
@@ -264,12 +276,18 @@ class LiveTurn:
         strand = branch.get()
         if strand:
             self._counts[strand] += 1
-        self._live.note(kind_in(kind, strand), name, result)
+        # What another strand waits for is waited for all the same.
+        self._live.note(kind_in(kind, strand), name, result, wake_at_ms=None if strand else 0)
 
     async def record(self, kind: str, name: str, result: bytes) -> None:
         """Record a result, durably."""
         self.note(kind, name, result)
         await self._live.durable()
+
+    def leave(self, branches: str) -> None:
+        """Note that branches are over; what is recorded of them is not asked for any more."""
+        if self._replay is not None:
+            self._replay.leave(branches)
 
     def call_key(self) -> str:
         """Return what names the next recorded call: the task and the place in its journal."""
@@ -401,6 +419,7 @@ class LiveTurn:
     def _raise_trouble(self) -> None:
         if self._live.standing.has_ended:
             # The task was canceled: whatever the worker still has to say comes too late.
+            self.is_too_late = True
             raise asyncio.CancelledError
         if self._live.seat is not self._seat:
             # It would not stop when its store had failed, and is run again since.

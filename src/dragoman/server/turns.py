@@ -143,8 +143,10 @@ class Turns:
         """
         try:
             following = await self._end(live, Completed())
-        except BaseException:
+        except BaseException as error:
             seat.leave()
+            if isinstance(error, TaskLostError):
+                return  # It goes on elsewhere.
             raise
         await self.run(live, following, seat)
 
@@ -152,8 +154,10 @@ class Turns:
         """Run the turn that the task was in, and those after it."""
         try:
             replay = await self._replay_of(live)
-        except BaseException:
+        except BaseException as error:
             seat.leave()
+            if isinstance(error, TaskLostError):
+                return  # As in ``go_on``.
             raise
         if live.standing.has_ended:
             seat.leave()
@@ -233,8 +237,7 @@ class Turns:
         except BaseException as error:
             if turn.is_put_aside:
                 return None  # By Suspended, or by what the code has made of it.
-            # Who has something to say for a task that was canceled is stopped the same way.
-            is_stray = _is_stray(error) and not live.standing.has_ended
+            is_stray = _is_stray(error) and not turn.is_too_late
             if not (isinstance(error, Exception) or is_stray):
                 raise
             if isinstance(error, SentBeforeError) and live.failure is not None:
@@ -322,13 +325,19 @@ class Turns:
         return None
 
     async def _replay_of(self, live: LiveTask) -> Replay:
-        """Find out what the turn had done, once all of it is durable and can be read."""
+        """Find out what the turn had done, once all of it is durable and can be read.
+
+        Raises:
+            TaskLostError: the task is another replica's.
+        """
         while True:
             try:
                 seq = await live.durable()
                 journal = await self._store.read_journal(live.task_id)
                 log = await self._store.read_entries(live.task_id, until=seq)
                 return Replay(live.task_id, live.record.context_id, journal, log)
+            except TaskLostError:
+                raise
             except (StoreUnavailableError, UnavailableError, SentBeforeError):
                 # Of the last, whoever sent the message was told; here it is a write that failed.
                 await self._clock.sleep(STORE_POLL_SECONDS)

@@ -216,6 +216,13 @@ class Turn(Protocol):
         """Record a result, durably."""
         ...
 
+    def leave(self, branches: str) -> None:
+        """Note that branches are over whose names begin like this; some may have been ended early.
+
+        A turn that is run again would wait for them to get as far as the first time.
+        """
+        ...
+
     def call_key(self) -> str:
         """Return what names the next recorded call: the same whenever the turn is run again."""
         ...

@@ -187,6 +187,9 @@ class RecordingTurn:
         """Keep what was recorded."""
         self.note(kind, name, result)
 
+    def leave(self, branches: str) -> None:
+        """Do nothing: what is recorded is not asked for again."""
+
     def call_key(self) -> str:
         """Return the task and the number of the next durable call."""
         return f"{self.task_id}/{len(self.noted) + 1}"

@@ -190,8 +190,8 @@ class Replicas:
         return await future
 
 
-def in_memory(store: type[SharedMemoryTaskStore] = SharedMemoryTaskStore) -> Kind:
-    """Return what replicas stand on of which nothing is real; each has a store of this class."""
+def in_memory(store: Callable[..., SharedMemoryTaskStore] = SharedMemoryTaskStore) -> Kind:
+    """Return what replicas stand on of which nothing is real; each has a store of this kind."""
     clock = FakeClock()
 
     async def tick() -> None:

@@ -83,6 +83,9 @@ class RememberingTurn(RecordingTurn):
         self.note("ask", "", msgspec.json.encode(answer))
         return answer
 
+    def leave(self, branches: str) -> None:
+        self._replay.leave(branches)
+
     def call_key(self) -> str:
         strand = branch.get()
         return f"{self.task_id}/{sum(one.branch == strand for one in self.journal) + 1}"

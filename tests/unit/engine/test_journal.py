@@ -48,6 +48,27 @@ def test_results_are_handed_back_in_their_order_and_once() -> None:
     assert replay.recall("step", "pay") is None
 
 
+def test_each_branch_has_an_order_of_its_own() -> None:
+    replay = recorded(("step", "pay"), ("step@1.0", "a"), ("step@1.1", "b"))
+    assert not replay.is_over_in("")
+    replay.recall("step", "pay")
+    assert replay.is_over_in("")
+    assert not replay.is_over_in("1.1")
+    assert replay.recall("step", "b", "1.1") == b"3"
+    assert replay.is_over_in("1.1")
+    assert not replay.is_over
+
+
+def test_of_branches_that_are_left_nothing_more_is_handed_back() -> None:
+    replay = recorded(("step@1.0", "a"), ("step@1.1", "b"), ("step@1.1/1.0", "c"), ("step", "d"))
+    replay.recall("step", "b", "1.1")
+    replay.leave("1.")
+    assert replay.recall("step", "a", "1.0") is None
+    assert not replay.is_over
+    assert replay.recall("step", "d") == b"4"
+    assert replay.is_over
+
+
 def test_a_turn_without_results_is_over_at_once() -> None:
     replay = recorded()
     assert replay.is_over

@@ -58,6 +58,19 @@ async def test_a_refused_end_is_taken_back() -> None:
     assert (live.watcher.lost, live.watcher.ended, live.task.failure) == ([], [], None)
 
 
+async def test_what_comes_before_a_refused_end_can_be_waited_for_though_no_end_follows() -> None:
+    live = await shared()
+    live.do(Say(agent_message("busy")), Finish(COMPLETED))
+    await pass_over()
+    live.store.commit(REFUSED)
+    async with asyncio.TaskGroup() as group:
+        group.create_task(live.task.durable())
+        await pass_over()
+        await pass_over()
+        assert (live.store.writes[-1].events, live.store.writes[-1].inbox_seen) == (1, None)
+        live.store.commit()
+
+
 async def test_what_was_refused_with_an_end_is_written_with_the_next_one() -> None:
     live = await shared()
     live.task.take_up(1)

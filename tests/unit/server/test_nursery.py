@@ -85,5 +85,15 @@ async def test_one_that_will_not_go_is_left_behind(caplog: pytest.LogCaptureFixt
     await task
 
 
+async def test_who_comes_after_that_never_begins_until_it_is_opened_again() -> None:
+    nursery = Nursery()
+    await nursery.close()
+    late = nursery.spawn(asyncio.sleep(0), name="late")
+    await asyncio.wait([late])
+    assert late.cancelled()
+    nursery.open()
+    await nursery.spawn(asyncio.sleep(0), name="next")
+
+
 async def test_closing_an_empty_nursery_is_nothing() -> None:
     await Nursery().close()

@@ -142,6 +142,15 @@ async def test_the_next_result_takes_it_back() -> None:
     assert (await written(live)).wake_at_ms == 0
 
 
+async def test_a_result_of_another_branch_leaves_it_as_it_is() -> None:
+    live = await begun()
+    live.task.note("timer", "", b"5", wake_at_ms=5)
+    await written(live)
+    live.task.note("step@1.0", "pay", b"1", wake_at_ms=None)
+    write = await written(live)
+    assert (write.wake_at_ms, live.task.attempts) == (None, -1)
+
+
 async def test_who_wakes_by_itself_takes_it_back_though_nothing_happens() -> None:
     live = await begun()
     live.task.note("sleep", "", b"5", wake_at_ms=5)

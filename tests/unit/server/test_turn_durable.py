@@ -13,6 +13,7 @@ from dragoman.model.tasks import Artifact, TaskState
 from dragoman.server.errands import Answer, Errand, decode_answer, encode
 from dragoman.server.slots import Seat, Slots
 from dragoman.server.turn import ASK, LiveTurn, question_name
+from dragoman.service.branches import MAIN, branch
 from dragoman.service.worker import Suspended
 from dragoman.stores.base import TaskWrite
 from tests.unit.server.fakes import Live, agent_message, user_message
@@ -202,6 +203,29 @@ async def test_who_wakes_waits_for_a_slot(stage: Stage) -> None:
         await stage.commit()
         assert not sleeping.done()
         stage.slots.give_back()
+
+
+async def test_a_sleep_that_was_slept_through_wakes_nobody_though_a_branch_is_not_as_far_yet() -> (
+    None
+):
+    stage = await Stage(("step@1.0", "pay", b"1"), ("sleep", "", b"1000000")).begin()
+    stage.live.task.note("sleep", "", b"1000000", wake_at_ms=1_000_000)
+    await stage.commit()
+    await stage.turn.sleep(1)
+    await stage.commit()
+    assert stage.last.wake_at_ms == 0
+
+
+async def test_a_result_of_a_branch_does_not_end_what_another_waits_for(stage: Stage) -> None:
+    async with asyncio.TaskGroup() as group:
+        sleeping = group.create_task(stage.turn.sleep(5))
+        await stage.commit()
+        branch.set("1.0")
+        stage.turn.note("step", "pay", b"1")
+        await stage.commit()
+        assert stage.last.wake_at_ms is None
+        sleeping.cancel()
+    branch.set(MAIN)
 
 
 @pytest.mark.parametrize("seconds", [0, -1])

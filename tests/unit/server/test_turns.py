@@ -184,6 +184,25 @@ async def test_code_that_waits_for_what_it_has_canceled_has_failed(
     assert caplog.messages == ["task t-1 failed (error id id-1)"]
 
 
+async def test_who_was_stopped_by_an_end_that_was_refused_then_has_not_failed(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def run(turn: Turn) -> Outcome:
+        before = on.live.task.standing
+        on.live.do(Cancel())
+        try:
+            await turn.say(agent_message())
+        finally:
+            on.live.task.standing = before
+        return Completed()
+
+    on = Stage(run)
+    async with asyncio.TaskGroup() as group:
+        turns = on.begin(group)
+    assert turns.cancelled()
+    assert (on.live.task.standing.state, caplog.messages) == (TaskState.WORKING, [])
+
+
 async def test_what_the_server_says_belongs_to_the_task() -> None:
     on = Stage()
     assert on.turns.status_message(on.live.task, "sorry") == Message(

@@ -2,6 +2,8 @@
 
 import asyncio
 
+import pytest
+
 from dragoman.engine.commands import Cancel
 from dragoman.model.base import JsonObject
 from dragoman.model.messages import text_of
@@ -221,3 +223,17 @@ async def test_one_that_has_ended_when_it_is_read_is_not_run_either() -> None:
     await live.turn
     on.runner.check()
     assert runs == []
+
+
+async def test_one_that_another_replica_has_taken_over_is_not_run_and_frees_its_slot(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    on = await stage(running_turns=1, waiting_turns=0)
+    live = await on.runner.adopt(await unfinished(on))
+    live.note("step", "pay", b"1")
+    on.runner.let_go(live)
+    on.runner.run_again(live)
+    assert live.turn is not None
+    await live.turn
+    on.runner.check()
+    assert [record for record in caplog.records if record.levelname == "ERROR"] == []

@@ -1,0 +1,117 @@
+"""Agents that do things side by side, run again by another replica."""
+
+import asyncio
+
+import pytest
+
+from dragoman import Agent, Context
+from dragoman.model.tasks import Artifact
+from tests.scenarios.replicas.replicas import Replicas
+from tests.scenarios.replicas.telling import told
+from tests.unit.server.agency import send
+
+pytestmark = pytest.mark.anyio
+
+
+class Careless:
+    """An agent that goes on when one of two things fails; the first run of it never ends."""
+
+    def __init__(self) -> None:
+        self.runs = 0
+        self.is_reached = asyncio.Event()
+
+    def agent(self) -> Agent:
+        """Return it, for one replica."""
+        agent = Agent("Careless", "Does two things at once.")
+
+        @agent.skill
+        async def work(ctx: Context) -> str:
+            """Say how it goes."""
+            self.runs += 1
+            is_first = self.runs == 1
+            has_worked = asyncio.Event()
+
+            async def fail() -> None:
+                await ctx.step(lambda: 1, name="begin")
+                if is_first:
+                    await has_worked.wait()
+                raise ValueError
+
+            async def work_on() -> None:
+                if not is_first:
+                    await asyncio.Event().wait()
+                for number in range(3):
+                    await ctx.step(lambda: 1, name=f"step {number}")
+                has_worked.set()
+                await asyncio.Event().wait()
+
+            try:
+                await ctx.gather(fail(), work_on())
+            except ValueError:
+                await ctx.say("one has failed")
+            if is_first:
+                self.is_reached.set()
+                await asyncio.Event().wait()
+            await ctx.say("never mind")
+            return "done"
+
+        return agent
+
+
+def text(artifact: Artifact) -> str | None:
+    return artifact.parts[0].text
+
+
+async def test_what_is_said_after_a_branch_has_failed_is_said_once_and_not_lost(
+    in_hand: Replicas,
+) -> None:
+    careless = Careless()
+    a = await in_hand.serve(careless.agent())
+    task = await a.send(send(return_immediately=True))
+    await in_hand.until(careless.is_reached.is_set)
+    await in_hand.pass_seconds(1)
+    b = await in_hand.serve(careless.agent())
+    a.stand_still()
+
+    async def has_ended() -> bool:
+        return (await b.get(task.id)).status.state.is_terminal
+
+    await in_hand.until(has_ended)
+    ended = await b.get(task.id)
+    assert told(ended) == ["hello", "one has failed", "never mind"]
+    assert [text(each) for each in ended.artifacts] == ["done"]
+
+
+async def test_a_question_keeps_its_deadline_while_another_branch_gets_on(
+    in_hand: Replicas,
+) -> None:
+    go_on = asyncio.Event()
+
+    def patient() -> Agent:
+        agent = Agent("Patient", "Asks, and works meanwhile.")
+
+        @agent.skill
+        async def work(ctx: Context) -> str:
+            """Ask for a minute, beside a step."""
+
+            async def later() -> None:
+                await go_on.wait()
+                await ctx.step(lambda: 1, name="later")
+
+            try:
+                await ctx.gather(ctx.ask("Which?", timeout=60), later())
+            except TimeoutError:
+                return "nobody has answered"
+            return "answered"
+
+        return agent
+
+    a = await in_hand.serve(patient())
+    task = await a.send(send())
+    go_on.set()
+    await in_hand.pass_seconds(5)
+    b = await in_hand.serve(patient())
+    a.stand_still()
+    await in_hand.pass_seconds(120)
+    ended = await b.get(task.id)
+    assert [text(each) for each in ended.artifacts] == ["nobody has answered"]
