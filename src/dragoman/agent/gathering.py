@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from msgspec import Struct
 
-from dragoman.errors import UsageError
+from dragoman.errors import DivergedError, UsageError
 from dragoman.model.messages import Message
 from dragoman.service.branches import branch
 
@@ -27,6 +27,9 @@ T = TypeVar("T")
 
 _FLOOR: Final = "floor"
 """The kind of the entries that tell which branch asked next; "" that none did any more."""
+
+_FAILED: Final = "!"
+"""In their place: which branch has failed, and ended the others by that."""
 
 
 class _Question(Struct):
@@ -82,40 +85,56 @@ class Gathering:
         return await answer
 
     async def _branch(self, at: int, awaitable: Awaitable[T]) -> T:
-        branch.set(f"{self._name}.{at}")
+        branch.set(self._branch_name(at))
         gathering.set(self)
         return await awaitable
+
+    def _branch_name(self, at: int) -> str:
+        return f"{self._name}.{at}"
 
     async def _moderate(self, tasks: Sequence[asyncio.Future[T]]) -> None:
         """Give the floor to one question after the other until all is done, or something fails."""
         while True:
             recorded = self._turn.recall(_FLOOR, self._name)
+            if recorded is not None and (floor := recorded.decode()).startswith(_FAILED):
+                await self._fail_again(tasks[int(floor.removeprefix(_FAILED))])
+            question = await self._next(tasks, None if recorded is None else recorded.decode())
             if recorded is None:
-                question = await self._next(tasks)
-                asked_in = question.asked_in if question is not None else ""
-                self._turn.note(_FLOOR, self._name, asked_in.encode())
-            else:
-                question = await self._next(tasks, recorded.decode())
+                self._turn.note(_FLOOR, self._name, _floor(question).encode())
             if question is None:
                 return
-            await self._put(question)
+            if isinstance(question, int):
+                tasks[question].result()
+            else:
+                await self._put(question)
 
     async def _next(
         self, tasks: Sequence[asyncio.Future[T]], asked_in: str | None = None
-    ) -> _Question | None:
-        """Wait for the next question, or for that of a branch; None when there will be none."""
+    ) -> _Question | int | None:
+        """Wait for the next question, or for that of a branch; None when there will be none.
+
+        If a branch fails before that, its number is returned.
+        """
         while True:
             for question in self._questions:
                 if asked_in in (None, question.asked_in) and not question.answer.done():
                     self._questions.remove(question)
                     return question
-            for task in tasks:
-                if task.done() and (task.cancelled() or task.exception() is not None):
-                    task.result()
+            for at, task in enumerate(tasks):
+                # A question that is recorded came before the failures of other branches.
+                is_next = not asked_in or asked_in == self._branch_name(at)
+                if is_next and task.done() and (task.cancelled() or task.exception() is not None):
+                    return at
             if all(task.done() for task in tasks):
                 return None
             self._news.clear()
             await self._news.wait()
+
+    async def _fail_again(self, task: asyncio.Future[T]) -> None:
+        """Wait for the branch that has failed before, whatever the others do meanwhile."""
+        await asyncio.wait([task])
+        task.result()
+        raise DivergedError("the failure of a branch", "a result of it")
 
     async def _put(self, question: _Question) -> None:
         async with self.floor:
@@ -131,6 +150,13 @@ class Gathering:
             else:
                 if not question.answer.done():
                     question.answer.set_result(answer)
+
+
+def _floor(question: _Question | int | None) -> str:
+    """Return what is recorded of a question, of the failure of a branch, or of the end of all."""
+    if question is None:
+        return ""
+    return f"{_FAILED}{question}" if isinstance(question, int) else question.asked_in
 
 
 gathering: Final[ContextVar[Gathering | None]] = ContextVar("gathering", default=None)

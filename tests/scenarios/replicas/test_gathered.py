@@ -49,6 +49,7 @@ class Careless:
                 await ctx.gather(fail(), work_on())
             except ValueError:
                 await ctx.say("one has failed")
+            await ctx.step(lambda: 1, name="look")
             if is_first:
                 self.is_reached.set()
                 await asyncio.Event().wait()

@@ -3,7 +3,7 @@ import asyncio
 import pytest
 
 from dragoman.agent.context import Context
-from dragoman.errors import NoAnswerError, UsageError
+from dragoman.errors import DivergedError, NoAnswerError, UsageError
 from dragoman.service.branches import branch
 from tests.unit.agent.remembering import RememberingTurn
 
@@ -123,6 +123,78 @@ async def test_the_first_that_fails_ends_the_others() -> None:
     with pytest.raises(ValueError, match="broken"):
         await ctx.gather(wait(), fail())
     assert ended == ["waiting"]
+
+
+async def test_a_failure_comes_first_again_though_another_branch_has_a_question_by_then() -> None:
+    async def work(ctx: Context, *, is_again: bool) -> str:
+        can_fail, can_ask = asyncio.Event(), asyncio.Event()
+
+        async def fail() -> None:
+            if is_again:
+                await can_fail.wait()
+            raise ZeroDivisionError
+
+        async def ask() -> None:
+            if not is_again:
+                await can_ask.wait()
+            asking = asyncio.ensure_future(ctx.ask("which?"))
+            await asyncio.sleep(0)
+            can_fail.set()
+            await asking
+
+        try:
+            await ctx.gather(ask(), fail())
+        except ZeroDivisionError:
+            return await ctx.step(lambda: "failed", name="note")
+        return "asked"
+
+    turn = RememberingTurn()
+    assert await work(Context(turn), is_again=False) == "failed"
+    assert await work(Context(turn.again()), is_again=True) == "failed"
+
+
+async def test_a_question_comes_first_again_though_another_branch_has_failed_by_then() -> None:
+    async def work(ctx: Context, *, is_again: bool) -> str:
+        can_fail, can_ask = asyncio.Event(), asyncio.Event()
+
+        async def fail() -> None:
+            if not is_again:
+                await can_fail.wait()
+            can_ask.set()
+            raise ZeroDivisionError
+
+        async def ask() -> str:
+            if is_again:
+                await can_ask.wait()
+                await asyncio.sleep(0)
+            answer = await ctx.ask("which?")
+            can_fail.set()
+            return answer
+
+        try:
+            await ctx.gather(ask(), fail())
+        except ZeroDivisionError:
+            return await ctx.step(lambda: "failed", name="note")
+        return "all is well"
+
+    turn = RememberingTurn(answers=["blue"])
+    assert await work(Context(turn), is_again=False) == "failed"
+    assert await work(Context(turn.again()), is_again=True) == "failed"
+
+
+async def test_a_branch_that_does_not_fail_again_has_taken_another_course() -> None:
+    async def work(ctx: Context, *, is_again: bool) -> None:
+        async def fail() -> None:
+            if not is_again:
+                raise ZeroDivisionError
+
+        await ctx.gather(fail(), ctx.step(lambda: 1))
+
+    turn = RememberingTurn()
+    with pytest.raises(ZeroDivisionError):
+        await work(Context(turn), is_again=False)
+    with pytest.raises(DivergedError):
+        await work(Context(turn.again()), is_again=True)
 
 
 async def test_gatherings_within_gatherings_have_names_of_their_own() -> None:
