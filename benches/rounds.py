@@ -102,6 +102,10 @@ async def run_scenario(
     lanes = [lane for lane in lanes if lane.name not in broken]
     for attempt in range(2):
         for number in range(rounds):
+            if number and scenario.renewed_every and number % scenario.renewed_every == 0:
+                for spec in {lane.spec for lane in lanes}:
+                    fleet.stop(spec)
+                taken += await _prepare(fleet, scenario, lanes, say)
             new = await _round(fleet, scenario, lanes, attempt * rounds + number)
             taken += new
             say(_progress(scenario, number, rounds, new))

@@ -14,6 +14,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from benches.load_grpc import call_grpc
 from benches.wire_grpc import LIST_TASKS, list_tasks
 
 __all__ = (
+    "HAS_CORES",
     "ROOT",
     "WORK",
     "Fleet",
@@ -35,6 +37,7 @@ __all__ = (
     "free_port",
     "pin_load",
     "prepare_sdk",
+    "roaming",
     "spin_on_server_core",
     "versions",
 )
@@ -62,7 +65,10 @@ POLL_SECONDS = 0.003
 
 SERVER_CORE, LOAD_CORE = 0, 1
 # Where there are four cores, what stands for other machines has cores of its own.
-OTHER_SERVER_CORE, DATABASE_CORE = (2, 3) if len(os.sched_getaffinity(0)) >= 4 else (0, 1)
+HAS_CORES = len(os.sched_getaffinity(0)) >= 4
+OTHER_SERVER_CORE, DATABASE_CORE = (2, 3) if HAS_CORES else (0, 1)
+# Or each replica has a core, and the rest goes wherever there is room.
+SPREAD_SERVER_CORE = 2 if HAS_CORES else 1
 _TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 
 Side = str
@@ -79,9 +85,8 @@ class ServerError(Exception):
 class Spec:
     """Which server: whose, on which store, holding how many tasks, speaking gRPC alone or not.
 
-    `replicas` on one PostgreSQL are sampled as one server. With `holds_core` each keeps its core
-    until it waits, if the machine lets us: two on one core then do not interrupt each other, as
-    they would not on two.
+    `replicas` on one PostgreSQL are sampled as one server. With `is_spread` each has a core, also
+    where there are but two; see `roaming`.
     `options` are further ones for `dragoman serve`.
     `guard` names the agent of ours that asks its callers who they are; without it nobody is asked.
     `telemetry` names the agent of ours that has OpenTelemetry's SDK set up.
@@ -95,7 +100,7 @@ class Spec:
     options: tuple[str, ...] = ()
     guard: str = ""
     replicas: int = 1
-    holds_core: bool = False
+    is_spread: bool = False
     telemetry: str = ""
     is_collected: bool = False
 
@@ -106,7 +111,7 @@ class Spec:
         kind = self.guard or self.telemetry or ("collected" if self.is_collected else "")
         guard = f"-{kind}" if kind else ""
         replicas = f"-x{self.replicas}" if self.replicas > 1 else ""
-        replicas += "-held" if self.holds_core else ""
+        replicas += "-spread" if self.is_spread else ""
         return f"{self.side}-{'grpc' if self.is_grpc else self.store}{stored}{guard}{replicas}"
 
     @property
@@ -193,7 +198,8 @@ class Fleet:
         try:
             for number in range(1, spec.replicas):
                 # One after the other: the SDK's would both make its tables.
-                other = await self._start_one(spec, store, OTHER_SERVER_CORE, f"-{number}")
+                core = SPREAD_SERVER_CORE if spec.is_spread else OTHER_SERVER_CORE
+                other = await self._start_one(spec, store, core, f"-{number}")
                 server.others.append(other)
         except BaseException:
             server.stop()
@@ -206,8 +212,6 @@ class Fleet:
         log = WORK / "logs" / f"{spec.name}{mark}.log"
         started = time.perf_counter()
         server = Server(spec, port, _spawn(command, log, core), 0.0)
-        if spec.holds_core:
-            _hold_core(server.process.pid)
         try:
             await _wait_until_up(server, log)
         except BaseException:
@@ -343,12 +347,6 @@ def _pin(pid: int, core: int) -> None:
         os.sched_setaffinity(pid, {_CORES[core]})
 
 
-def _hold_core(pid: int) -> None:
-    """Let a process, and what it starts from here on, run until it waits."""
-    with contextlib.suppress(OSError):
-        os.sched_setscheduler(pid, os.SCHED_FIFO, os.sched_param(1))
-
-
 # Read before anything is pinned.
 _CORES = sorted(os.sched_getaffinity(0))
 
@@ -356,6 +354,25 @@ _CORES = sorted(os.sched_getaffinity(0))
 def pin_load() -> None:
     """Keep this process on the load generator's core."""
     _pin(os.getpid(), LOAD_CORE)
+
+
+@contextlib.contextmanager
+def roaming(server: Server) -> Iterator[None]:
+    """Let the load generator and the database of a server run wherever there is room.
+
+    That is for replicas that have a core each, where there are no more cores than that.
+    """
+    database = [] if HAS_CORES or server.database is None else list(server.database.processes())
+    if database:
+        for pid in (os.getpid(), *database):
+            with contextlib.suppress(OSError):
+                os.sched_setaffinity(pid, _CORES)
+    try:
+        yield
+    finally:
+        pin_load()
+        for pid in database:
+            _pin(pid, DATABASE_CORE)
 
 
 def busy_seconds() -> float:

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import os
 from typing import Final
 
 from benches.metrics.row import Row
 from benches.metrics.scenarios import (
     OURS_ELSEWHERE,
     OURS_HERE,
-    OURS_IN_TURN,
     OURS_POSTGRES,
     OURS_REPLICAS,
     SDK_ELSEWHERE,
     SDK_POSTGRES,
 )
+from benches.servers import HAS_CORES
 
 __all__ = ("POSTGRES_ROWS",)
-
-_HAS_CORES: Final = (os.cpu_count() or 1) >= 4
-"""Whether each of two replicas has a core of its own, beside those of the load and the database."""
 
 POSTGRES_ROWS: Final = (
     Row(
@@ -33,19 +29,7 @@ POSTGRES_ROWS: Final = (
         floor=30,
         goal=70,
     ),
-    # What it costs to be one of two, each with a core to itself: at most a tenth more.
-    Row(
-        "replicas-in-turn",
-        "Two replicas in turn against one, CPU",
-        "replicas",
-        "per_cpu_second",
-        "req/cpu s",
-        OURS_IN_TURN,
-        limit=OURS_POSTGRES,
-        of_limit=0.91,
-        is_share_floor=True,
-    ),
-    # Where there are two cores, these two share one, and each finds its caches full of the other.
+    # At most a tenth more for a request than one alone takes.
     Row(
         "replicas",
         "Two replicas against one, CPU",
@@ -55,9 +39,9 @@ POSTGRES_ROWS: Final = (
         OURS_REPLICAS,
         limit=OURS_POSTGRES,
         of_limit=0.91,
-        is_share_floor=_HAS_CORES,
+        is_share_floor=True,
     ),
-    # Two cores carry the load and the database as well: what a second replica adds is seen on four.
+    # Two cores carry the load and the database as well, which may leave less than that to them.
     Row(
         "replicas-rate",
         "Two replicas against one, rate",
@@ -67,7 +51,7 @@ POSTGRES_ROWS: Final = (
         OURS_REPLICAS,
         limit=OURS_POSTGRES,
         of_limit=1.5,
-        is_share_floor=_HAS_CORES,
+        is_share_floor=HAS_CORES,
     ),
     Row(
         "elsewhere",

@@ -42,6 +42,7 @@ __all__ = (
     "paced",
     "send_long",
     "send_many",
+    "send_on",
     "send_one",
     "sends",
     "start_up",
@@ -132,7 +133,6 @@ async def _send(
     wording: Wording,
     *,
     seconds: float = SEND_SECONDS,
-    is_in_turn: bool = False,
 ) -> Outcome:
     """Send echoes to each replica; all must be finished, answered and afterwards stored."""
     before = await _total(server)
@@ -141,10 +141,8 @@ async def _send(
             closed_loop(port, *wording(), connections=connections, seconds=seconds)
             for port in server.ports
         ]
-        runs = [await loop for loop in loops] if is_in_turn else await asyncio.gather(*loops)
-    lengths = [run.seconds for run in runs]
-    wall_seconds = sum(lengths) if is_in_turn else max(lengths)
-    run = Run(wall_seconds, [ns for run in runs for ns in run.latencies_ns], [])
+        runs = await asyncio.gather(*loops)
+    run = Run(max(run.seconds for run in runs), [ns for run in runs for ns in run.latencies_ns], [])
     stored = await _total(server) - before
     if stored != run.count:
         raise CheckError(wanted=f"{run.count} more tasks stored", got=stored)
@@ -164,9 +162,9 @@ async def send_many(server: Server) -> Outcome:
     return await _send(server, SEND_CONNECTIONS, wire.echo_jsonrpc)
 
 
-async def send_in_turn(server: Server) -> Outcome:
-    """SendMessage on 32 connections to one replica after the other: each has the core to itself."""
-    return await _send(server, SEND_CONNECTIONS, wire.echo_jsonrpc, is_in_turn=True)
+async def send_on(server: Server, connections: int) -> Outcome:
+    """SendMessage on so many connections to each replica."""
+    return await _send(server, connections, wire.echo_jsonrpc)
 
 
 async def send_long(server: Server) -> Outcome:

@@ -1,4 +1,4 @@
-"""The samples of two replicas: how long an event takes to a reader at the other one."""
+"""The samples of two replicas: what both carry, and how long an event takes between them."""
 
 import asyncio
 import statistics
@@ -8,9 +8,12 @@ from benches import wire
 from benches.load import CheckError, Stamp, Stream, open_stream
 from benches.meter import Meter, Outcome
 from benches.metrics import samples
-from benches.servers import Server
+from benches.servers import Server, roaming
 
-__all__ = ("elsewhere", "here", "warm")
+__all__ = ("elsewhere", "here", "send_spread", "warm")
+
+CONNECTIONS = 256
+"""To each replica: who has few callers has no need of a second."""
 
 CHUNKS, GAP_MS = 100, 25
 """Some seconds, so that whoever looks now and then looks several times, at a pace that the SDK can
@@ -24,6 +27,12 @@ async def warm(server: Server) -> None:
     """Warm up every replica."""
     for each in (server, *server.others):
         await samples.warm(each)
+
+
+async def send_spread(server: Server) -> Outcome:
+    """SendMessage to all replicas at once, each on a core, beside all that they need."""
+    with roaming(server):
+        return await samples.send_on(server, CONNECTIONS)
 
 
 async def here(server: Server) -> Outcome:
