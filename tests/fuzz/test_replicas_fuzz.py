@@ -49,8 +49,8 @@ pytestmark = pytest.mark.anyio
 T = TypeVar("T")
 
 IS_SOAK: Final = bool(os.environ.get("DRAGOMAN_SOAK"))
-PARTS: Final = 200 if IS_SOAK else 2
-WORLDS: Final = 50
+PARTS: Final = 400 if IS_SOAK else 1
+WORLDS: Final = 25
 """In each part; a world takes less than a tenth of a second."""
 
 AWAY: Final = (UnavailableError, StoreUnavailableError)

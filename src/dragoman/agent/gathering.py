@@ -8,6 +8,7 @@ time: who asks in a branch takes the floor, and the order in which that happened
 from __future__ import annotations
 
 import asyncio
+import inspect
 from collections.abc import Awaitable, Sequence
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -71,8 +72,11 @@ class Gathering:
         finally:
             for task in tasks:
                 task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-            self._turn.leave(f"{self._name}.")
+            try:
+                await asyncio.gather(*tasks, return_exceptions=True)
+            finally:
+                _forget(awaitables)
+                self._turn.leave(f"{self._name}.")
 
     async def ask(
         self, message: Message, *, is_auth: bool, timeout_seconds: float | None
@@ -150,6 +154,13 @@ class Gathering:
             else:
                 if not question.answer.done():
                     question.answer.set_result(answer)
+
+
+def _forget(awaitables: Sequence[Awaitable[T]]) -> None:
+    """Close those that were stopped before they began, of which Python would complain."""
+    for one in awaitables:
+        if inspect.iscoroutine(one) and inspect.getcoroutinestate(one) == inspect.CORO_CREATED:
+            one.close()
 
 
 def _floor(question: _Question | int | None) -> str:

@@ -1,10 +1,13 @@
 import asyncio
+import gc
+import warnings
 
 import pytest
 
 from dragoman.agent.context import Context
 from dragoman.errors import DivergedError, NoAnswerError, UsageError
 from dragoman.service.branches import branch
+from dragoman.service.worker import Suspended
 from tests.unit.agent.remembering import RememberingTurn
 
 
@@ -195,6 +198,19 @@ async def test_a_branch_that_does_not_fail_again_has_taken_another_course() -> N
         await work(Context(turn), is_again=False)
     with pytest.raises(DivergedError):
         await work(Context(turn.again()), is_again=True)
+
+
+async def test_what_was_stopped_before_it_began_is_not_complained_of() -> None:
+    class Stopped(RememberingTurn):
+        def recall(self, kind: str, name: str) -> bytes | None:
+            raise Suspended
+
+    ctx = Context(Stopped())
+    with warnings.catch_warnings(record=True) as complaints:
+        with pytest.raises(Suspended):
+            await ctx.gather(asyncio.sleep(0), asyncio.sleep(0))
+        gc.collect()
+    assert complaints == []
 
 
 async def test_gatherings_within_gatherings_have_names_of_their_own() -> None:
