@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import pytest
 
@@ -238,7 +239,10 @@ async def test_children_work_side_by_side_and_ask_one_after_the_other() -> None:
             )
 
 
-async def test_a_child_of_the_same_process_is_not_in_the_branch_that_calls_it() -> None:
+async def test_a_child_of_the_same_process_is_not_in_the_branch_that_calls_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # The child keeps its tasks in a file there.
     child = Agent("Child", "Takes its time.")
 
     @child.skill
