@@ -100,17 +100,20 @@ class Gathering:
         """Give the floor to one question after the other until all is done, or something fails."""
         while True:
             recorded = self._turn.recall(_FLOOR, self._name)
-            if recorded is not None and (floor := recorded.decode()).startswith(_FAILED):
-                await self._fail_again(tasks[int(floor.removeprefix(_FAILED))])
-            question = await self._next(tasks, None if recorded is None else recorded.decode())
             if recorded is None:
-                self._turn.note(_FLOOR, self._name, _floor(question).encode())
-            if question is None:
+                came = await self._next(tasks)
+                self._turn.note(_FLOOR, self._name, _floor(came).encode())
+            elif recorded.startswith(_FAILED.encode()):
+                await self._fail_again(tasks[int(recorded.removeprefix(_FAILED.encode()))])
                 return
-            if isinstance(question, int):
-                tasks[question].result()
             else:
-                await self._put(question)
+                came = await self._next(tasks, recorded.decode())
+            if came is None:
+                return
+            if isinstance(came, int):
+                tasks[came].result()  # It raises.
+            else:
+                await self._put(came)
 
     async def _next(
         self, tasks: Sequence[asyncio.Future[T]], asked_in: str | None = None
@@ -163,11 +166,11 @@ def _forget(awaitables: Sequence[Awaitable[T]]) -> None:
             one.close()
 
 
-def _floor(question: _Question | int | None) -> str:
+def _floor(came: _Question | int | None) -> str:
     """Return what is recorded of a question, of the failure of a branch, or of the end of all."""
-    if question is None:
+    if came is None:
         return ""
-    return f"{_FAILED}{question}" if isinstance(question, int) else question.asked_in
+    return f"{_FAILED}{came}" if isinstance(came, int) else came.asked_in
 
 
 gathering: Final[ContextVar[Gathering | None]] = ContextVar("gathering", default=None)

@@ -143,10 +143,11 @@ class Turns:
         """
         try:
             following = await self._end(live, Completed())
-        except BaseException as error:
+        except TaskLostError:
             seat.leave()
-            if isinstance(error, TaskLostError):
-                return  # It goes on elsewhere.
+            return  # It goes on elsewhere.
+        except BaseException:
+            seat.leave()
             raise
         await self.run(live, following, seat)
 
@@ -154,10 +155,11 @@ class Turns:
         """Run the turn that the task was in, and those after it."""
         try:
             replay = await self._replay_of(live)
-        except BaseException as error:
+        except TaskLostError:
             seat.leave()
-            if isinstance(error, TaskLostError):
-                return  # As in ``go_on``.
+            return  # As in ``go_on``.
+        except BaseException:
+            seat.leave()
             raise
         if live.standing.has_ended:
             seat.leave()
