@@ -56,13 +56,17 @@ class Gathering:
         self._name = name
         self._questions: list[_Question] = []
         self._news = asyncio.Event()
-        self.floor: Final = asyncio.Lock()
+        # The one in whose branch this one is: its branches have the same floor.
+        self._outer = gathering.get()
+        self.floor: Final = asyncio.Lock() if self._outer is None else self._outer.floor
 
     async def run(self, awaitables: Sequence[Awaitable[T]]) -> list[T]:
         """Wait for all, and return their results in order.
 
         The first that fails ends the others, and is raised.
         """
+        if self._has_ended_before():
+            self._turn.leave_as_is(f"{self._name}.")
         tasks = [asyncio.ensure_future(self._branch(at, one)) for at, one in enumerate(awaitables)]
         for task in tasks:
             task.add_done_callback(lambda _: self._news.set())
@@ -76,7 +80,6 @@ class Gathering:
                 await asyncio.gather(*tasks, return_exceptions=True)
             finally:
                 _forget(awaitables)
-                self._turn.leave(f"{self._name}.")
 
     async def ask(
         self, message: Message, *, is_auth: bool, timeout_seconds: float | None
@@ -87,6 +90,13 @@ class Gathering:
         self._questions.append(question)
         self._news.set()
         return await answer
+
+    def _has_ended_before(self) -> bool:
+        """Tell whether an earlier run of the turn has come to the end of this gathering."""
+        floors = [
+            one for one in self._turn.recorded if (one.kind, one.name) == (_FLOOR, self._name)
+        ]
+        return bool(floors) and _is_end(floors[-1].result.decode())
 
     async def _branch(self, at: int, awaitable: Awaitable[T]) -> T:
         branch.set(self._branch_name(at))
@@ -144,19 +154,22 @@ class Gathering:
         raise DivergedError("the failure of a branch", "a result of it")
 
     async def _put(self, question: _Question) -> None:
+        try:
+            answer = await self._answer_to(question)
+        except Exception as problem:  # noqa: BLE001 - it is the branch that has asked
+            if not question.answer.done():
+                question.answer.set_exception(problem)
+        else:
+            if not question.answer.done():
+                question.answer.set_result(answer)
+
+    async def _answer_to(self, question: _Question) -> Message:
+        message, is_auth, seconds = question.message, question.is_auth, question.timeout_seconds
+        if self._outer is not None:
+            # To the task it is a question of the branch that this gathering is in.
+            return await self._outer.ask(message, is_auth=is_auth, timeout_seconds=seconds)
         async with self.floor:
-            try:
-                answer = await self._turn.ask(
-                    question.message,
-                    is_auth=question.is_auth,
-                    timeout_seconds=question.timeout_seconds,
-                )
-            except Exception as problem:  # noqa: BLE001 - it is the branch that has asked
-                if not question.answer.done():
-                    question.answer.set_exception(problem)
-            else:
-                if not question.answer.done():
-                    question.answer.set_result(answer)
+            return await self._turn.ask(message, is_auth=is_auth, timeout_seconds=seconds)
 
 
 def _forget(awaitables: Sequence[Awaitable[T]]) -> None:
@@ -164,6 +177,11 @@ def _forget(awaitables: Sequence[Awaitable[T]]) -> None:
     for one in awaitables:
         if inspect.iscoroutine(one) and inspect.getcoroutinestate(one) == inspect.CORO_CREATED:
             one.close()
+
+
+def _is_end(floor: str) -> bool:
+    """Tell whether this is recorded of the end of a gathering, not of a question."""
+    return not floor or floor.startswith(_FAILED)
 
 
 def _floor(came: _Question | int | None) -> str:

@@ -108,6 +108,10 @@ class TaskFold:
             history=self.history,
         )
 
+    def artifact(self, artifact_id: str) -> Artifact:
+        """Return one of the artifacts as it is now."""
+        return self._artifacts[artifact_id].artifact()
+
     def artifacts(self) -> dict[str, Artifact]:
         """Return the artifacts as they are now, by id."""
         return {name: fold.artifact() for name, fold in self._artifacts.items()}

@@ -10,12 +10,14 @@ A turn is one run of the function for one message. The journal of a task has an 
 ``turn`` where another turn begins, so only the results after the last of these are handed back.
 
 A turn may go on in several branches at once. The kind of an entry then says which of them made the
-call (``step@1.0``), and results are told apart by their order within a branch.
+call (``step@1.0``), and results are told apart by their order within a branch. So is what they
+publish: an entry of the kind ``speaker`` says whose the events after it are. Each branch is made
+good by itself, however far the others are.
 """
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Sequence
 from typing import Final
 
@@ -26,13 +28,19 @@ from msgspec.structs import replace
 from dragoman.engine.commands import AddArtifact
 from dragoman.engine.fold import TaskFold
 from dragoman.errors import DivergedError
-from dragoman.model.events import StreamResponse
+from dragoman.model.events import StreamResponse, TaskArtifactUpdateEvent
 from dragoman.model.tasks import Artifact, TaskState
 
-__all__ = ("TURN", "JournalEntry", "Replay", "kind_in")
+__all__ = ("SPEAKER", "TURN", "JournalEntry", "Replay", "kind_in")
 
 TURN: Final = "turn"
 """The kind of the entry that begins a turn; its result is what the turn is about."""
+
+SPEAKER: Final = "speaker"
+"""The kind of the entry that says in which branch the events after it are published.
+
+Before the first of these in a turn, it is the branch that the turn begins with.
+"""
 
 _BRANCH: Final = "@"
 
@@ -59,6 +67,11 @@ class JournalEntry(Struct, frozen=True, kw_only=True, gc=False):
         """The branch in which the call was made."""
         return self.kind.partition(_BRANCH)[2]
 
+    @property
+    def is_speaker(self) -> bool:
+        """Tell whether it says who publishes from here on, and is no result."""
+        return self.kind.partition(_BRANCH)[0] == SPEAKER
+
 
 def kind_in(kind: str, branch: str) -> str:
     """Return the kind of an entry that is made in a branch; "" is the one a turn begins with."""
@@ -72,7 +85,42 @@ class _Stretch:
 
     def __init__(self) -> None:
         self.says = 0
-        self.artifacts: list[str] = []
+        # A set that keeps their order.
+        self.artifacts: dict[str, None] = {}
+
+
+class _Strand:
+    """What one branch had done: its results, and what it published before, between and after them.
+
+    Attributes:
+        left: the results that are not handed back yet.
+        stretches: one before each result, and one after the last.
+        closed: how often each artifact was completed after the last result.
+        reopened: what those artifacts were at the last result that have grown since.
+    """
+
+    __slots__ = ("_total", "closed", "left", "reopened", "stretches")
+
+    def __init__(self) -> None:
+        self.left: deque[JournalEntry] = deque()
+        self.stretches = [_Stretch()]
+        self.closed: Counter[str] = Counter()
+        self.reopened: dict[str, Artifact] = {}
+        self._total = 0
+
+    def add_result(self, entry: JournalEntry) -> None:
+        self.left.append(entry)
+        self._total += 1
+
+    @property
+    def is_at_last(self) -> bool:
+        """Tell, while the log is read, whether what comes was published after the last result."""
+        return len(self.stretches) == self._total + 1
+
+    @property
+    def stretch(self) -> _Stretch:
+        """What was published where the function is now that is run again."""
+        return self.stretches[self._total - len(self.left)]
 
 
 class Replay:
@@ -86,19 +134,11 @@ class Replay:
     Attributes:
         begun_by: the result of the entry that began the turn; None for the first turn of a task
             that has no such entry.
+        entries: the results that the turn has recorded, oldest first.
+        speaker: the branch that has published last.
     """
 
-    __slots__ = (
-        "_at",
-        "_branches",
-        "_closed",
-        "_entries",
-        "_existing",
-        "_names",
-        "_reopened",
-        "_stretches",
-        "begun_by",
-    )
+    __slots__ = ("_existing", "_names", "_strands", "_whole", "begun_by", "entries", "speaker")
 
     def __init__(
         self,
@@ -110,34 +150,24 @@ class Replay:
         """Find out what the turn had done."""
         starts = [at for at, entry in enumerate(journal) if entry.kind == TURN]
         self.begun_by: bytes | None = journal[starts[-1]].result if starts else None
-        self._entries = tuple(journal[starts[-1] + 1 :] if starts else journal)
-        self._at = 0
-        self._branches: dict[str, deque[JournalEntry]] = {}
-        for entry in self._entries:
-            self._branches.setdefault(entry.branch, deque()).append(entry)
-        self._stretches = [_Stretch() for _ in range(len(self._entries) + 1)]
+        of_turn = journal[starts[-1] + 1 :] if starts else journal
+        self.entries = tuple(entry for entry in of_turn if not entry.is_speaker)
+        self.speaker = ""
+        self._strands: defaultdict[str, _Strand] = defaultdict(_Strand)
+        for entry in self.entries:
+            self._strands[entry.branch].add_result(entry)
+        # Of these branches the log has everything.
+        self._whole: tuple[str, ...] = ()
         # Artifacts of the log, and what was published again since.
         self._existing: set[str] = set()
         # The names that artifacts have in the log, by those they are given this time.
         self._names: dict[str, str] = {}
-        # After the last result: how often each was completed, and what those were that have grown.
-        self._closed: Counter[str] = Counter()
-        self._reopened: dict[str, Artifact] = {}
-        self._read(TaskFold(task_id, context_id), journal[starts[-1]].seq if starts else 0, log)
-
-    @property
-    def entries(self) -> tuple[JournalEntry, ...]:
-        """All that the turn has recorded, oldest first."""
-        return self._entries
-
-    @property
-    def is_over(self) -> bool:
-        """Tell whether every recorded result has been handed back."""
-        return self._at == len(self._entries)
+        start = journal[starts[-1]].seq if starts else 0
+        self._read(TaskFold(task_id, context_id), start, deque(of_turn), log)
 
     def is_over_in(self, branch: str) -> bool:
         """Tell whether every result of a branch has been handed back."""
-        return not self._branches.get(branch)
+        return not self._strands[branch].left
 
     def recall(self, kind: str, name: str, branch: str = "") -> bytes | None:
         """Return what was recorded for this call; None if it has never come to a result.
@@ -145,41 +175,37 @@ class Replay:
         Raises:
             DivergedError: another call was recorded in this place.
         """
-        left = self._branches.get(branch)
+        left = self._strands[branch].left
         if not left:
             return None
         entry = left[0]
         if (entry.kind, entry.name) != (kind_in(kind, branch), name):
             raise DivergedError(_call(entry.kind, entry.name), _call(kind, name))
-        left.popleft()
-        self._at += 1
-        return entry.result
+        return left.popleft().result
 
-    def leave(self, branches: str) -> None:
-        """Hand back nothing more of the branches whose names begin like this: they are over."""
-        for name, left in self._branches.items():
-            if name.startswith(branches):
-                self._at += len(left)
-                left.clear()
+    def leave_as_is(self, branches: str) -> None:
+        """Let what branches have published stand whose names begin like this: they had ended."""
+        self._whole += (branches,)
 
-    def has_said(self) -> bool:
+    def has_said(self, branch: str = "") -> bool:
         """Tell whether the log has the message that is said now."""
-        if not self.is_over:
+        if self._stands(branch):
             return True
-        stretch = self._stretches[-1]
+        stretch = self._strands[branch].stretch
         stretch.says -= 1
         return stretch.says >= 0
 
-    def publish(self, command: AddArtifact) -> tuple[AddArtifact, ...]:
+    def publish(self, command: AddArtifact, branch: str = "") -> tuple[AddArtifact, ...]:
         """Return what is to be published for an artifact or chunk; nothing if it stands already."""
-        name = self._name_of(command.artifact.artifact_id)
-        if not self.is_over:
+        strand = self._strands[branch]
+        name = self._name_of(command.artifact.artifact_id, strand)
+        if self._stands(branch):
             return ()
-        if self._closed[name]:
+        if strand.closed[name]:
             # What comes after its last chunk is another version, which the log may not have.
-            self._closed[name] -= command.last_chunk
+            strand.closed[name] -= command.last_chunk
             return ()
-        whole = self._reopened.pop(name, None)
+        whole = strand.reopened.pop(name, None)
         # What the log does not have cannot be continued: it begins here.
         append = command.append and name in self._existing
         self._existing.add(name)
@@ -190,48 +216,67 @@ class Replay:
         # The chunks after the last result come again: back to what the artifact was then.
         return AddArtifact(whole, append=False, last_chunk=False), published
 
-    def _name_of(self, artifact_id: str) -> str:
+    def _stands(self, branch: str) -> bool:
+        """Tell whether the log has whatever a branch publishes now."""
+        return not self.is_over_in(branch) or branch.startswith(self._whole)
+
+    def _name_of(self, artifact_id: str, strand: _Strand) -> str:
         """Return the name in the log, by place: the n-th to begin here is the n-th that began."""
         if artifact_id not in self._names:
-            began = self._stretches[self._at].artifacts
+            began = strand.stretch.artifacts
             name = artifact_id
-            if artifact_id in self._existing:
-                # The author has named it.
-                if name in began:
-                    began.remove(name)
-            elif began:
-                name = began.pop(0)
+            if began and artifact_id not in self._existing:
+                name = next(iter(began))
+            # If it exists, the author has named it.
+            began.pop(name, None)
             self._names[artifact_id] = name
         return self._names[artifact_id]
 
-    def _read(self, fold: TaskFold, start: int, log: Iterable[bytes]) -> None:
-        ends = [start, *(entry.seq for entry in self._entries)]
-        at = seq = 0
-        whole: dict[str, Artifact] = {}
+    def _read(
+        self, fold: TaskFold, start: int, entries: deque[JournalEntry], log: Iterable[bytes]
+    ) -> None:
+        """Find out which branch has published what, and between which of its results."""
+        seq = 0
         for line in log:
-            entry = _decode_entry(line)
-            if entry.message is not None:
+            logged = _decode_entry(line)
+            if logged.message is not None:
                 continue
             seq += 1
-            while at < len(ends) and seq > ends[at]:
-                at += 1
-                if at == len(ends):
-                    whole = fold.artifacts()
-            stretch = self._stretches[at - 1] if at else None
-            status, update = entry.status_update, entry.artifact_update
-            if status is not None and stretch is not None:
+            while entries and seq > entries[0].seq:
+                self._pass(entries.popleft())
+            strand = self._strands[self.speaker] if seq > start else None
+            status, update = logged.status_update, logged.artifact_update
+            if status is not None and strand is not None:
                 said = status.status
-                stretch.says += said.state is TaskState.WORKING and said.message is not None
+                is_said = said.state is TaskState.WORKING and said.message is not None
+                strand.stretches[-1].says += is_said
             if update is not None:
-                fold.apply(update)
-                name = update.artifact.artifact_id
-                if stretch is not None and name not in self._existing:
-                    stretch.artifacts.append(name)
-                self._existing.add(name)
-                if at == len(ends) and name in whole:
-                    self._reopened[name] = whole[name]
-                if at == len(ends):
-                    self._closed[name] += update.last_chunk
+                self._read_update(fold, update, strand)
+        for entry in entries:
+            self._pass(entry)
+
+    def _pass(self, entry: JournalEntry) -> None:
+        """Come past an entry in the journal while the log is read."""
+        if entry.is_speaker:
+            self.speaker = entry.branch
+        else:
+            self._strands[entry.branch].stretches.append(_Stretch())
+
+    def _read_update(
+        self, fold: TaskFold, update: TaskArtifactUpdateEvent, strand: _Strand | None
+    ) -> None:
+        name = update.artifact.artifact_id
+        is_new = name not in self._existing
+        self._existing.add(name)
+        if strand is not None:
+            began = strand.stretches[-1].artifacts
+            if is_new:
+                began[name] = None
+            if strand.is_at_last:
+                if name not in began and name not in strand.reopened:
+                    strand.reopened[name] = fold.artifact(name)
+                strand.closed[name] += update.last_chunk
+        fold.apply(update)
 
 
 def _call(kind: str, name: str) -> str:

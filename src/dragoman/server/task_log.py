@@ -21,6 +21,7 @@ from dragoman import telemetry
 from dragoman.clock import Clock
 from dragoman.engine.commands import Command
 from dragoman.engine.fold import TaskFold
+from dragoman.engine.journal import SPEAKER, kind_in
 from dragoman.engine.machine import Standing
 from dragoman.errors import StoreError, UnavailableError
 from dragoman.model.base import JsonObject
@@ -247,21 +248,16 @@ class TaskLog(ABC):
             wake_at_ms: when the task is to be woken, if it waits for that now; None if it waits, or
                 does not, as before.
         """
-        if self.failure is not None:
-            raise self.failure
+        self._add_entry(kind, name, result)
         # Only results count: a task that says something and then falls over gets nowhere. To be
         # woken is no attempt, so that one is given in advance.
         if wake_at_ms is not None:
             self._wake_at_ms = wake_at_ms
         self.attempts = -1 if self._wake_at_ms else 0
-        self._journal_n += 1
-        self._extras += 1
-        self._draft.journal.append(
-            JournalEntry(
-                n=self._journal_n, kind=kind, name=name, result=result, seq=self.standing.seq
-            )
-        )
-        self._flush_soon()
+
+    def note_speaker(self, branch: str) -> None:
+        """Note in the journal which branch of the turn publishes from here on; it is no result."""
+        self._add_entry(kind_in(SPEAKER, branch), "", b"")
 
     def keep(self, secret: Secret) -> None:
         """Keep a secret; it goes with the result that is noted in the same pass."""
@@ -402,6 +398,18 @@ class TaskLog(ABC):
         self._paused_at = 0
         self._is_status_due = False
         self._waiters.forget_numbers()
+
+    def _add_entry(self, kind: str, name: str, result: bytes) -> None:
+        if self.failure is not None:
+            raise self.failure
+        self._journal_n += 1
+        self._extras += 1
+        self._draft.journal.append(
+            JournalEntry(
+                n=self._journal_n, kind=kind, name=name, result=result, seq=self.standing.seq
+            )
+        )
+        self._flush_soon()
 
     def _append(self, event: TaskEvent, now_ms: int) -> None:
         if self.marks is not None:

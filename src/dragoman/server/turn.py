@@ -19,7 +19,7 @@ from dragoman.server.errands import Answer, Errand, decode_answer, encode
 from dragoman.server.live import LiveTask
 from dragoman.server.slots import Seat
 from dragoman.server.vault import Vault
-from dragoman.service.branches import branch
+from dragoman.service.branches import MAIN, branch
 from dragoman.service.principal import Principal
 from dragoman.service.worker import Recorded, Suspended
 
@@ -58,6 +58,7 @@ class LiveTurn:
         "_live",
         "_replay",
         "_seat",
+        "_speaker",
         "_vault",
         "is_too_late",
         "limit",
@@ -80,6 +81,7 @@ class LiveTurn:
         self._vault = vault
         # How many results the branches have each, but for the one that the turn begins with.
         self._counts: Counter[str] = Counter()
+        self._speaker = MAIN if replay is None else replay.speaker
         self.limit: asyncio.Timeout | None = None
         self.is_too_late = False
 
@@ -153,7 +155,7 @@ class LiveTurn:
 
     async def say(self, message: Message) -> None:
         """Publish a status message."""
-        if self._replay is not None and self._replay.has_said():
+        if self._replay is not None and self._replay.has_said(branch.get()):
             self._raise_trouble()
             return
         await self._publish(Say(message))
@@ -167,7 +169,7 @@ class LiveTurn:
             await self._publish(command)
         else:
             self._raise_trouble()
-            for each in self._replay.publish(command):
+            for each in self._replay.publish(command, branch.get()):
                 await self._publish(each)
         if not last_chunk and self._live.is_breath_due:
             # More is to come: what is there goes out now, and others get to run in between.
@@ -284,10 +286,10 @@ class LiveTurn:
         self.note(kind, name, result)
         await self._live.durable()
 
-    def leave(self, branches: str) -> None:
-        """Note that branches are over; what is recorded of them is not asked for any more."""
+    def leave_as_is(self, branches: str) -> None:
+        """Let what branches have published stand, which an earlier run has seen the end of."""
         if self._replay is not None:
-            self._replay.leave(branches)
+            self._replay.leave_as_is(branches)
 
     def call_key(self) -> str:
         """Return what names the next recorded call: the task and the place in its journal."""
@@ -403,7 +405,12 @@ class LiveTurn:
     async def _publish(self, command: Command) -> None:
         if not self._seat.is_taken:
             await self._sit_down()
-        self._execute(command)
+        self._raise_trouble()
+        strand = branch.get()
+        if strand != self._speaker:
+            self._speaker = strand
+            self._live.note_speaker(strand)
+        self._live.execute(command)
         if self._live.backlog > BACKLOG_EVENTS:
             await self._live.durable()
 

@@ -216,10 +216,11 @@ class Turn(Protocol):
         """Record a result, durably."""
         ...
 
-    def leave(self, branches: str) -> None:
-        """Note that branches are over whose names begin like this; some may have been ended early.
+    def leave_as_is(self, branches: str) -> None:
+        """Publish nothing more in branches whose names begin like this.
 
-        A turn that is run again would wait for them to get as far as the first time.
+        For those of which an earlier run of this turn has seen the end: what they have published
+        until then stands, whatever they come up with this time.
         """
         ...
 

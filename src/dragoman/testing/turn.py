@@ -187,8 +187,8 @@ class RecordingTurn:
         """Keep what was recorded."""
         self.note(kind, name, result)
 
-    def leave(self, branches: str) -> None:
-        """Do nothing: what is recorded is not asked for again."""
+    def leave_as_is(self, branches: str) -> None:
+        """Do nothing: there was no earlier run."""
 
     def call_key(self) -> str:
         """Return the task and the number of the next durable call."""

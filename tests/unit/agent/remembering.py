@@ -83,8 +83,8 @@ class RememberingTurn(RecordingTurn):
         self.note("ask", "", msgspec.json.encode(answer))
         return answer
 
-    def leave(self, branches: str) -> None:
-        self._replay.leave(branches)
+    def leave_as_is(self, branches: str) -> None:
+        self._replay.leave_as_is(branches)
 
     def call_key(self) -> str:
         strand = branch.get()

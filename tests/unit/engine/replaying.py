@@ -15,14 +15,14 @@ from msgspec import Struct
 from dragoman.engine.commands import AddArtifact, Begin, Command, Say, Start, TakeUp
 from dragoman.engine.effects import Append, Record
 from dragoman.engine.fold import TaskFold
-from dragoman.engine.journal import TURN, JournalEntry, Replay
+from dragoman.engine.journal import SPEAKER, TURN, JournalEntry, Replay, kind_in
 from dragoman.engine.machine import Standing, decide
 from dragoman.model.documents import encode_entry
 from dragoman.model.messages import Message, Role, text_of
 from dragoman.model.parts import Part
 from dragoman.model.tasks import Artifact, TaskState
 
-__all__ = ("BEGINNING", "Call", "Chunk", "Op", "Speak", "World", "play", "scripts")
+__all__ = ("BEGINNING", "Call", "Chunk", "Ids", "Op", "Speak", "World", "play", "scripts")
 
 BEGINNING: Final = 2
 """Events before the function does anything: submitted, working."""
@@ -61,7 +61,7 @@ class World:
         self.timeline: list[bytes | JournalEntry] = []
         self.published: list[Command] = []
         self._standing = Standing(task_id="t-1", context_id="c-1")
-        self._runs = 0
+        self._speaker = ""
         self._ids = 0
         self.execute(Begin(_message("hello", Role.USER)))
         self.execute(Start())
@@ -83,8 +83,11 @@ class World:
             elif isinstance(effect, Record):
                 self.timeline.append(encode_entry(effect.message))
 
-    def publish(self, command: Command) -> None:
+    def publish(self, command: Command, branch: str = "") -> None:
         self.published.append(command)
+        if branch != self._speaker:
+            self._speaker = branch
+            self.note(kind_in(SPEAKER, branch), "", b"")
         self.execute(command)
 
     def note(self, kind: str, name: str, result: bytes = b"1") -> None:
@@ -95,6 +98,7 @@ class World:
     def next_turn(self) -> None:
         """Take up another message."""
         self.note(TURN, "", b"{}")
+        self._speaker = ""
         self.execute(TakeUp(_message("more", Role.USER)))
 
     def new_id(self) -> str:
@@ -115,7 +119,9 @@ class World:
             seq=sum(not line.startswith(b'{"message"') for line in self.log),
             artifacts=dict.fromkeys(fold.artifact_ids, True),
         )
-        return Replay("t-1", "c-1", self.journal, self.log)
+        replay = Replay("t-1", "c-1", self.journal, self.log)
+        self._speaker = replay.speaker
+        return replay
 
     def fold(self) -> TaskFold:
         fold = TaskFold("t-1", "c-1")
@@ -135,14 +141,29 @@ class World:
         return [text_of(message.parts) for message in messages]
 
 
-def play(script: Iterable[Op], world: World, replay: Replay | None = None) -> None:
-    """Run a function: from the top, whatever an earlier run has done."""
-    ids: dict[tuple[int, bool], str] = {}
+Ids = dict[tuple[int, bool], str]
+"""The artifacts that a run of a function has begun, by key and by whether they are named."""
+
+
+def play(
+    script: Iterable[Op],
+    world: World,
+    replay: Replay | None = None,
+    *,
+    branch: str = "",
+    ids: Ids | None = None,
+) -> None:
+    """Run a function, or one branch of it: from the top, whatever an earlier run has done.
+
+    Args:
+        ids: for a script that goes on where another one has ended.
+    """
+    ids = {} if ids is None else ids
     for op in script:
         match op:
             case Speak(text):
-                if replay is None or not replay.has_said():
-                    world.publish(Say(_message(text, Role.AGENT)))
+                if replay is None or not replay.has_said(branch):
+                    world.publish(Say(_message(text, Role.AGENT)), branch)
             case Chunk(key, text, append, last, is_named):
                 if is_named:
                     ids[key, True] = f"named-{key}"
@@ -150,11 +171,11 @@ def play(script: Iterable[Op], world: World, replay: Replay | None = None) -> No
                     ids[key, False] = world.new_id()
                 artifact = Artifact(artifact_id=ids[key, is_named], parts=(Part(text=text),))
                 command = AddArtifact(artifact, append, last)
-                for each in (command,) if replay is None else replay.publish(command):
-                    world.publish(each)
+                for each in (command,) if replay is None else replay.publish(command, branch):
+                    world.publish(each, branch)
             case Call(name, kind):
-                if replay is None or replay.recall(kind, name) is None:
-                    world.note(kind, name)
+                if replay is None or replay.recall(kind, name, branch) is None:
+                    world.note(kind_in(kind, branch), name)
 
 
 def _message(text: str, role: Role) -> Message:

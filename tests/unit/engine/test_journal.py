@@ -41,10 +41,10 @@ def published(world: World) -> list[tuple[str, bool, bool]]:
 
 def test_results_are_handed_back_in_their_order_and_once() -> None:
     replay = recorded(("step", "pay"), ("ask", "input"))
-    assert not replay.is_over
+    assert not replay.is_over_in("")
     assert replay.recall("step", "pay") == b"1"
     assert replay.recall("ask", "input") == b"2"
-    assert replay.is_over
+    assert replay.is_over_in("")
     assert replay.recall("step", "pay") is None
 
 
@@ -56,22 +56,12 @@ def test_each_branch_has_an_order_of_its_own() -> None:
     assert not replay.is_over_in("1.1")
     assert replay.recall("step", "b", "1.1") == b"3"
     assert replay.is_over_in("1.1")
-    assert not replay.is_over
-
-
-def test_of_branches_that_are_left_nothing_more_is_handed_back() -> None:
-    replay = recorded(("step@1.0", "a"), ("step@1.1", "b"), ("step@1.1/1.0", "c"), ("step", "d"))
-    replay.recall("step", "b", "1.1")
-    replay.leave("1.")
-    assert replay.recall("step", "a", "1.0") is None
-    assert not replay.is_over
-    assert replay.recall("step", "d") == b"4"
-    assert replay.is_over
+    assert not replay.is_over_in("1.0")
 
 
 def test_a_turn_without_results_is_over_at_once() -> None:
     replay = recorded()
-    assert replay.is_over
+    assert replay.is_over_in("")
     assert replay.recall("step", "pay") is None
     assert replay.begun_by is None
 
@@ -121,6 +111,61 @@ def test_who_diverges_is_told_so_again() -> None:
     assert replay.recall("step", "pay") == b"1"
 
 
+# --- branches ---------------------------------------------------------------------------------
+
+
+def test_who_has_spoken_is_no_result() -> None:
+    world = World()
+    play([Speak("one")], world, branch="1.0")
+    replay = world.crash(len(world.timeline))
+    assert [entry.kind for entry in world.journal] == ["speaker@1.0"]
+    assert replay.entries == ()
+    assert replay.speaker == "1.0"
+    assert replay.recall("step", "pay", "1.0") is None
+
+
+def test_a_branch_says_what_it_did_not_get_to_say_though_others_have_results_left() -> None:
+    world = World()
+    play([Call()], world, branch="1.0")
+    play([Call(), Speak("theirs"), Call()], world, branch="1.1")
+    replay = world.crash(len(world.timeline))
+    play([Call(), Speak("ours")], world, replay, branch="1.0")
+    play([Call(), Speak("THEIRS"), Call()], world, replay, branch="1.1")
+    assert world.said() == ["theirs", "ours"]
+
+
+def test_what_one_branch_has_said_is_not_taken_for_what_another_says() -> None:
+    world = World()
+    play([Speak("theirs")], world, branch="1.1")
+    replay = world.crash(len(world.timeline))
+    play([Speak("ours")], world, replay, branch="1.0")
+    play([Speak("THEIRS")], world, replay, branch="1.1")
+    play([Speak("of both")], world, replay)
+    assert world.said() == ["theirs", "ours", "of both"]
+
+
+def test_an_artifact_goes_on_in_its_branch_from_the_last_result_of_that() -> None:
+    world = World()
+    head = [Chunk(0, "a."), Call()]
+    play(head, world, branch="1.0")
+    play([Chunk(1, "x."), Call()], world, branch="1.1")
+    play([Chunk(0, "lost.", append=True)], world, branch="1.0", ids={(0, False): "id-1"})
+    replay = world.crash(len(world.timeline))
+    play([*head, Chunk(0, "b.", append=True)], world, replay, branch="1.0")
+    assert world.contents() == ["a.b.", "x."]
+
+
+def test_branches_that_had_ended_publish_nothing_more() -> None:
+    world = World()
+    play([Speak("one")], world, branch="1.0")
+    replay = world.crash(len(world.timeline))
+    replay.leave_as_is("1.")
+    play([Speak("ONE"), Speak("more"), Chunk(0, "more.")], world, replay, branch="1.0")
+    play([Speak("deep")], world, replay, branch="1.1/1.0")
+    play([Speak("another")], world, replay, branch="2.0")
+    assert (world.said(), world.contents()) == (["one", "another"], [])
+
+
 # --- turns ------------------------------------------------------------------------------------
 
 
@@ -134,7 +179,7 @@ def test_only_the_results_of_the_last_turn_are_handed_back() -> None:
     replay = Replay("t-1", "c-1", journal, ())
     assert replay.begun_by == b"the second"
     assert replay.recall("step", "ship") == b"2"
-    assert replay.is_over
+    assert replay.is_over_in("")
 
 
 def test_what_an_earlier_turn_published_is_none_of_this_one() -> None:

@@ -7,7 +7,17 @@ from hypothesis import strategies as st
 
 from dragoman.engine.commands import AddArtifact, Say
 from dragoman.engine.journal import Replay
-from tests.unit.engine.replaying import BEGINNING, Call, Chunk, Op, Speak, World, play, scripts
+from tests.unit.engine.replaying import (
+    BEGINNING,
+    Call,
+    Chunk,
+    Ids,
+    Op,
+    Speak,
+    World,
+    play,
+    scripts,
+)
 
 
 def uncut(script: Sequence[Op], before: Sequence[Op] = ()) -> World:
@@ -121,3 +131,47 @@ def test_more_or_less_output_before_the_last_result_does_no_harm(
     chunks = [op.text for op in rest if isinstance(op, Chunk)]
     texts = [c.artifact.parts[-1].text for c in world.published if isinstance(c, AddArtifact)]
     assert [text for text in texts if text in chunks] == chunks
+
+
+def of_branch(branch: str, script: Sequence[Op]) -> list[Op]:
+    """Return a script whose words and names are not those of another branch."""
+    changed: list[Op] = []
+    for op in script:
+        match op:
+            case Speak(text):
+                changed.append(Speak(f"{branch} {text}"))
+            case Chunk(key, text, append, last, is_named):
+                key += 10 * int(branch[-1])
+                changed.append(Chunk(key, f"{branch} {text}", append, last, is_named))
+            case Call():
+                changed.append(op)
+    return changed
+
+
+def play_beside(
+    scripts: dict[str, list[Op]], world: World, data: st.DataObject, replay: Replay | None = None
+) -> None:
+    """Run the branches of a function side by side, in an order that is drawn."""
+    places = [branch for branch, script in scripts.items() for _ in script]
+    left = {branch: iter(script) for branch, script in scripts.items()}
+    ids: dict[str, Ids] = {branch: {} for branch in scripts}
+    for branch in data.draw(st.permutations(places), label="order"):
+        play([next(left[branch])], world, replay, branch=branch, ids=ids[branch])
+
+
+@given(scripts(), scripts(), st.data())
+def test_branches_come_to_the_same_end_in_whatever_order_they_get_on(
+    one: Sequence[Op], two: Sequence[Op], data: st.DataObject
+) -> None:
+    branches = {"1.0": of_branch("1.0", one), "1.1": of_branch("1.1", two)}
+    world = World()
+    start = len(world.timeline)
+    play_beside(branches, world, data)
+    for _ in range(data.draw(st.integers(1, 3), label="crashes")):
+        play_beside(branches, world, data, crash(world, data, start))
+    for branch, script in branches.items():
+        said = [text for text in world.said() if text.startswith(branch)]
+        assert said == [op.text for op in script if isinstance(op, Speak)]
+        assert sorted(text for text in world.contents() if text.startswith(branch)) == sorted(
+            uncut(script).contents()
+        )
