@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from typing import Final
 
 from msgspec import Struct
@@ -15,6 +16,7 @@ from msgspec import Struct
 from dragoman.clock import Clock
 from dragoman.errors import A2AError
 from dragoman.server.runner import Runner
+from dragoman.server.watcher import TaskLostError
 from dragoman.stores.base import StoredTask, TaskStore
 
 __all__ = ("Ages", "Retention")
@@ -38,13 +40,26 @@ class Ages(Struct, frozen=True, kw_only=True):
 
 
 class Retention:
-    """Ends and removes tasks that have become too old."""
+    """Ends and removes tasks that have become too old.
 
-    def __init__(self, *, store: TaskStore, runner: Runner, clock: Clock, ages: Ages) -> None:
+    Args:
+        may_take: tells of a task that no living replica has whether it may be taken up here.
+    """
+
+    def __init__(
+        self,
+        *,
+        store: TaskStore,
+        runner: Runner,
+        clock: Clock,
+        ages: Ages,
+        may_take: Callable[[StoredTask], bool] = lambda _: True,
+    ) -> None:
         self._store = store
         self._runner = runner
         self._clock = clock
         self._ages = ages
+        self._may_take = may_take
         self._due_ms = 0
 
     async def enforce(self) -> None:
@@ -74,8 +89,13 @@ class Retention:
         while batch := await self._store.waiting(
             before_ms=before_ms, after_id=after_id, limit=_BATCH
         ):
+            left = [
+                stored
+                for stored in batch
+                if self._runner.held(stored.id) is not None or self._may_take(stored)
+            ]
             # Together, so that they share commits.
-            ended += sum(await asyncio.gather(*map(self._expire, batch)))
+            ended += sum(await asyncio.gather(*map(self._expire, left)))
             after_id = batch[-1].id
         if ended:
             _logger.warning("ended %d tasks whose client has not answered", ended)
@@ -89,6 +109,8 @@ class Retention:
             if not live.is_questioned:
                 return False
             await self._runner.abandon(live, reason)
+        except TaskLostError:
+            return False  # Another replica was faster.
         except A2AError as error:
             _logger.warning("task %s could not be ended: %s", stored.id, error.message)
             return False

@@ -559,6 +559,9 @@ class Runner:
         if may_resume:
             # What was in its inbox may have brought the turn back already.
             if live.turn is None and not live.standing.has_ended and not live.is_questioned:
+                _logger.info(
+                    "task %s is run again: output of it was lost with its store", live.task_id
+                )
                 self.run_again(live)
         elif live.turn is None or live.turn.done():
             await self._turns.finish(live, Failed())

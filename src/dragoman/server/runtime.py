@@ -35,7 +35,7 @@ from dragoman.server.sending import Sender
 from dragoman.server.sends import Sends
 from dragoman.server.vault import Vault
 from dragoman.service.worker import Worker
-from dragoman.stores.base import SharedTaskStore, TaskStore
+from dragoman.stores.base import SharedTaskStore, StoredTask, TaskStore
 from dragoman.stores.urls import is_postgres, key_file, open_store
 from dragoman.stores.webhooks import PendingOverview
 
@@ -206,6 +206,7 @@ class Runtime:
                 elsewhere=elsewhere,
                 webhooks=self._pushing and self._pushing.webhooks,
             )
+            may_take = _take_all if cluster is None else cluster.replica.may_take
             resumption = Resumption(
                 worker=self._worker,
                 store=store,
@@ -216,7 +217,7 @@ class Runtime:
                     attempts=settings.max_attempts,
                     park_after_seconds=settings.park_after_seconds,
                 ),
-                may_take=(lambda _: True) if cluster is None else cluster.replica.may_take,
+                may_take=may_take,
             )
             retention = Retention(
                 store=store,
@@ -225,6 +226,7 @@ class Runtime:
                 ages=Ages(
                     ended_days=settings.retention_days, waiting_days=settings.input_expiry_days
                 ),
+                may_take=may_take,
             )
             await self._worker.startup()
             if cluster is None:
@@ -306,8 +308,16 @@ class Runtime:
             try:
                 await sends.forget_old()
                 await retention.enforce()
+            except StoreError as error:
+                _logger.warning("housekeeping has to wait for its store: %s", error)
             except Exception:
                 _logger.exception("housekeeping failed")
+
+
+def _take_all(stored: StoredTask) -> bool:
+    """Tell that any task may be taken up: nobody else has the store."""
+    del stored
+    return True
 
 
 def _vault_of(settings: Settings) -> Vault:

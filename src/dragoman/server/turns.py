@@ -209,6 +209,7 @@ class Turns:
         if live.standing.has_ended:
             return ()
         if isinstance(live.lost, UnavailableError):
+            _logger.warning("task %s failed: %s", live.task_id, _OUTPUT_LOST)
             outcome = Failed(self.status_message(live, _OUTPUT_LOST))
             live.lost = None
         return live.execute(Finish(_STATE_OF[type(outcome)], outcome.message))
@@ -251,6 +252,9 @@ class Turns:
 
     def _say_why(self, live: LiveTask, error: BaseException) -> Message:
         """Return what the peer is told of an error of the worker's; the log gets the rest."""
+        if error is live.failure:
+            # A write was lost. The turn is run again, or the task fails for that, once it is known.
+            return self.status_message(live, live.failure.message)
         if isinstance(error, A2AError):
             _logger.warning("task %s failed: %s", live.task_id, error.message)
             return self.status_message(live, error.message)

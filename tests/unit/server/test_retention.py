@@ -9,7 +9,7 @@ from dragoman.server.errands import Errand
 from dragoman.server.recovery import document_of
 from dragoman.server.retention import Ages, Retention
 from dragoman.service.worker import Outcome, Turn
-from dragoman.stores.base import TaskWrite
+from dragoman.stores.base import StoredTask, TaskWrite
 from dragoman.stores.memory import MemoryTaskStore
 from tests.unit.server.fakes import SCOPE, user_message
 from tests.unit.server.running import COMPLETED, FAILED, INPUT_REQUIRED, Stage, ask, stage
@@ -167,6 +167,51 @@ async def test_a_task_that_is_answered_in_the_last_moment_goes_on() -> None:
     await delivery.stored
     await delivery.settled
     assert await state_of(on) == (COMPLETED, "so that")
+
+
+async def test_a_task_that_may_be_in_the_hands_of_another_replica_is_left_to_that() -> None:
+    on = await stage(ask)
+    for task_id in ("t-1", "t-2"):
+        await asking(on, task_id)
+    aside = on.runner.held("t-2")
+    assert aside is not None
+    on.runner.put_aside(aside)
+    on.clock.advance(2 * DAY_SECONDS)
+    keeper = Retention(
+        store=on.store,
+        runner=on.runner,
+        clock=on.clock,
+        ages=Ages(waiting_days=1),
+        may_take=lambda _: False,
+    )
+    await keeper.enforce()
+    # The one that is in memory here is nobody else's.
+    assert await state_of(on, "t-1") == (FAILED, "No answer came within 1 day; the task is ended")
+    assert await state_of(on, "t-2") == (INPUT_REQUIRED, "which?")
+
+
+async def test_a_task_that_another_replica_ends_first_is_nothing_to_report(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    on = await stage(ask)
+    await asking(on)
+    (live,) = on.runner.tasks()
+    on.runner.put_aside(live)
+    on.clock.advance(2 * DAY_SECONDS)
+    known = await on.store.waiting(before_ms=on.clock.now_ms(), after_id="", limit=10)
+    await on.store.take_over("t-1", known[0].epoch)
+
+    class Behind(MemoryTaskStore):
+        async def waiting(
+            self, *, before_ms: int, after_id: str, limit: int
+        ) -> tuple[StoredTask, ...]:
+            del before_ms, limit
+            return () if after_id else known
+
+    ages = Ages(ended_days=0, waiting_days=1)
+    await Retention(store=Behind(), runner=on.runner, clock=on.clock, ages=ages).enforce()
+    assert await state_of(on) == (INPUT_REQUIRED, "which?")
+    assert caplog.messages == []
 
 
 async def test_tasks_wait_for_ever_unless_days_are_given() -> None:

@@ -107,7 +107,9 @@ async def test_a_task_that_was_never_stored_is_dropped(caplog: pytest.LogCapture
     assert "task t-1 was never stored; its turn is stopped" in caplog.messages
 
 
-async def test_a_turn_whose_output_was_lost_is_told_and_its_task_fails() -> None:
+async def test_a_turn_whose_output_was_lost_is_told_and_its_task_fails(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     begun, broken = asyncio.Event(), asyncio.Event()
     told: list[str] = []
 
@@ -146,6 +148,8 @@ async def test_a_turn_whose_output_was_lost_is_told_and_its_task_fails() -> None
     on.clock.advance(10)
     await again
     assert told == ["The store failed; output of this turn was lost"]
+    lost = "The store failed while the task was running; part of its output was lost"
+    assert caplog.messages == [f"task t-1 failed: {lost}"]
     task = await on.task()
     assert task.status.state is FAILED
     assert "part of its output was lost" in status_text(task)
@@ -247,7 +251,10 @@ def said(task: Task) -> list[str]:
     return [text_of(message.parts) for message in task.history]
 
 
-async def test_a_turn_whose_output_was_lost_is_run_again_and_nothing_is_missing() -> None:
+async def test_a_turn_whose_output_was_lost_is_run_again_and_nothing_is_missing(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level("INFO")
     steps: list[str] = []
 
     async def run(turn: Turn) -> Outcome:
@@ -279,6 +286,8 @@ async def test_a_turn_whose_output_was_lost_is_run_again_and_nothing_is_missing(
     assert (task.status.state, status_text(task)) == (COMPLETED, "done")
     assert said(task) == ["hello", "one", "two"]
     assert (len(runs), steps) == (2, ["t-1/1"])
+    # Nothing has failed.
+    assert caplog.messages == ["task t-1 is run again: output of it was lost with its store"]
 
 
 async def test_a_turn_whose_end_was_lost_is_run_again() -> None:

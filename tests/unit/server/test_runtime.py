@@ -38,6 +38,7 @@ class Store(MemoryTaskStore):
         self.forgotten: list[int] = []
         self.is_down = False
         self.is_unreadable = False
+        self.is_broken = False
         self.was_asked_to_forget = asyncio.Event()
 
     @property
@@ -58,6 +59,8 @@ class Store(MemoryTaskStore):
         self.was_asked_to_forget.set()
         if self.is_down:
             raise StoreUnavailableError("disk full")
+        if self.is_broken:
+            raise ZeroDivisionError
 
 
 class House:
@@ -68,6 +71,13 @@ class House:
         self.clock = FakeClock(10_000_000)
         self.store = Store()
         self.runtime = Runtime(self.worker, SETTINGS, clock=self.clock, store=self.store)
+
+    async def keep(self) -> None:
+        """Let the next housekeeping begin."""
+        self.store.was_asked_to_forget.clear()
+        await self.clock.until_asleep(3)
+        self.clock.advance(60)
+        await self.store.was_asked_to_forget.wait()
 
 
 @asynccontextmanager
@@ -268,9 +278,7 @@ async def test_a_runtime_that_drains_ends_its_streams() -> None:
 
 async def test_old_sends_are_forgotten_every_minute() -> None:
     async with started() as house:
-        await house.clock.until_asleep(3)
-        house.clock.advance(60)
-        await house.store.was_asked_to_forget.wait()
+        await house.keep()
         assert house.store.forgotten == [10_000_000 + 60_000 - 600_000]
 
 
@@ -278,13 +286,23 @@ async def test_housekeeping_that_fails_is_logged_and_goes_on(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async with started() as house:
-        house.store.is_down = True
+        house.store.is_broken = True
         for minute in (1, 2):
-            await house.clock.until_asleep(3)
-            house.clock.advance(60)
-            await house.store.was_asked_to_forget.wait()
-            house.store.was_asked_to_forget.clear()
+            await house.keep()
             assert caplog.messages == ["housekeeping failed"] * minute
+
+
+async def test_housekeeping_without_a_store_has_one_line_and_no_traceback(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with started() as house:
+        house.store.is_down = True
+        await house.keep()
+        house.store.is_down = False
+        await house.keep()
+        (told,) = caplog.records
+        assert told.getMessage() == "housekeeping has to wait for its store: disk full"
+        assert told.exc_info is None
 
 
 async def test_what_is_to_be_written_before_the_end_is_written_after_the_last_turn() -> None:
