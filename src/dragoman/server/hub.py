@@ -32,7 +32,8 @@ class Hub:
     """All followers of one process: they get their heartbeats and their end here."""
 
     def __init__(self) -> None:
-        self._followers: set[Follower] = set()
+        # Here and in channels, a set in the order of coming: chance is to have no part in anything.
+        self._followers: dict[Follower, None] = {}
         self._is_closing = False
 
     def __len__(self) -> int:
@@ -46,11 +47,11 @@ class Hub:
 
     def join(self, follower: Follower) -> None:
         """Count a follower in."""
-        self._followers.add(follower)
+        self._followers[follower] = None
 
     def leave(self, follower: Follower) -> None:
         """Count a follower out."""
-        self._followers.discard(follower)
+        self._followers.pop(follower, None)
 
     def heartbeat(self) -> None:
         """Make every waiting follower hand out an empty batch."""
@@ -94,7 +95,7 @@ class Channel:
         self.paused_at = paused_at
         self._read_log = read_log
         self._is_cut = False
-        self._followers: set[Follower] = set()
+        self._followers: dict[Follower, None] = {}
         self._ring: list[EventDocument] = []
         self._ring_bytes = 0
 
@@ -155,12 +156,12 @@ class Channel:
 
     def join(self, follower: Follower) -> None:
         """Count a follower in."""
-        self._followers.add(follower)
+        self._followers[follower] = None
         self.hub.join(follower)
 
     def leave(self, follower: Follower) -> None:
         """Count a follower out; without followers nothing is kept in memory."""
-        self._followers.discard(follower)
+        self._followers.pop(follower, None)
         self.hub.leave(follower)
         if not self._followers:
             self._ring = []

@@ -19,6 +19,7 @@ from dragoman.errors import (
     ConflictError,
     SentBeforeError,
     StoreError,
+    StoreUnavailableError,
     UnavailableError,
     UnreadError,
 )
@@ -154,6 +155,12 @@ class LiveTask(TaskLog):
             inbox_seen=None if write.inbox_seen is None else self.seen.mark,
         )
         self._store.append(write, self._committed)
+
+    def drop_write(self, write: TaskWrite) -> None:
+        """Take what was refused for lost: it will not be known whether there is a copy."""
+        if self._in_flight is write:
+            self._in_flight = None
+            self._fail(StoreUnavailableError("a message was sent before, and its copy not found"))
 
     def _fail(self, error: StoreError) -> None:
         if isinstance(error, ConflictError):

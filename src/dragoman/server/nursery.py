@@ -20,7 +20,8 @@ class Nursery:
     """
 
     def __init__(self) -> None:
-        self._tasks: set[asyncio.Task[None]] = set()
+        # A set in the order of birth, in which they are ended: chance is to have no part in that.
+        self._tasks: dict[asyncio.Task[None], None] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
         self._is_closed = False
 
@@ -41,7 +42,7 @@ class Nursery:
         task = self.loop.create_task(work, name=name)
         if self._is_closed:
             task.cancel()
-        self._tasks.add(task)
+        self._tasks[task] = None
         task.add_done_callback(self._ended)
         return task
 
@@ -58,6 +59,6 @@ class Nursery:
             _logger.warning("%s ignores cancellation; it is left behind", task.get_name())
 
     def _ended(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
+        self._tasks.pop(task, None)
         if not task.cancelled() and (error := task.exception()) is not None:
             _logger.error("background task %s failed", task.get_name(), exc_info=error)

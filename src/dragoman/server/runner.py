@@ -453,8 +453,13 @@ class Runner:
         self._spawn_errand(self._write_again(live, write, message_id), live.task_id)
 
     async def _write_again(self, live: LiveTask, write: TaskWrite, message_id: str) -> None:
-        while (copy := await self._deliveries.find_copy(live, message_id)) is None:
-            await self._clock.sleep(STORE_POLL_SECONDS)
+        try:
+            while (copy := await self._deliveries.find_copy(live, message_id)) is None:
+                await self._clock.sleep(STORE_POLL_SECONDS)
+        except asyncio.CancelledError:
+            # The server stops: nobody is to wait for what will not be written here.
+            live.drop_write(write)
+            raise
         live.write_again(write, copy)
 
     def end_refused(self, live: LiveTask, command: Command) -> None:

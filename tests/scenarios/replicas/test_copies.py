@@ -10,6 +10,7 @@ from typing import Final
 
 import pytest
 
+from dragoman.errors import UnavailableError
 from dragoman.model.messages import text_of
 from dragoman.model.operations import SendMessageRequest
 from dragoman.model.tasks import Task, TaskState
@@ -84,6 +85,29 @@ async def test_a_copy_that_is_read_while_the_answer_is_refused_leads_to_no_turn(
     first, second = await in_hand.wait_for(asyncio.gather(at_a, at_b))
     assert first.status.state is second.status.state is COMPLETED
     assert script.turns == ["hello"]
+    assert told(await b.get(task.id)).count("blue") == 1
+
+
+async def test_a_replica_that_stops_while_it_looks_for_a_copy_leaves_the_task_to_others(
+    in_hand: Replicas,
+) -> None:
+    script = Asking()
+    script.released.set()
+    a, b, task = await asked(in_hand, script, resumes=True)
+    in_hand.exchange.cut()
+    store = hold(a)
+    store.writing.close()
+    store.read.close()
+    at_a = asyncio.ensure_future(a.send(blue(task)))
+    await store.writing.until_reached()
+    at_b = asyncio.ensure_future(b.send(blue(task)))
+    await settle()
+    store.let_writes_go()
+    await store.read.until_reached()
+    await a.stop()
+    with pytest.raises(UnavailableError):
+        await at_a
+    assert (await in_hand.wait_for(at_b)).status.state is COMPLETED
     assert told(await b.get(task.id)).count("blue") == 1
 
 

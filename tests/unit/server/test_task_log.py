@@ -6,9 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from dragoman.engine.commands import Ask, Deliver, Finish, Say
-from dragoman.errors import (
-    SentBeforeError,
-)
+from dragoman.errors import SentBeforeError, StoreUnavailableError, UnavailableError
 from dragoman.model.documents import encode_entry
 from dragoman.server.hub import Follower
 from dragoman.server.seen import Seen
@@ -224,6 +222,21 @@ async def test_without_a_copy_it_was_taken_up_before_and_is_undone() -> None:
     assert (lost, type(error)) == (live.task, SentBeforeError)
     with pytest.raises(SentBeforeError):
         await waiting
+
+
+async def test_what_a_known_answer_has_led_to_is_lost_if_its_copy_is_not_looked_for() -> None:
+    live, write = await known()
+    waiting = asyncio.ensure_future(live.task.durable())
+    await pass_over()
+    live.task.drop_write(write)
+    with pytest.raises(UnavailableError):
+        await waiting
+    ((lost, error),) = live.watcher.lost
+    assert (lost, type(error)) == (live.task, StoreUnavailableError)
+    # Whoever had it to look for comes too late now.
+    live.task.drop_write(write)
+    live.task.write_again(write, 3)
+    assert (len(live.watcher.lost), live.store.held) == (1, 0)
 
 
 async def test_an_end_that_came_with_a_known_answer_knows_of_the_copy() -> None:
