@@ -267,7 +267,7 @@ class Runner:
         """Bring an unfinished task of the store to life, without a turn, under a new lease.
 
         Raises:
-            TaskLostError: somebody else was faster.
+            TaskLostError: somebody else was faster; or it was put aside again before this returned.
             UnavailableError: the server stops, or its store is gone.
         """
         if stored.id in self._live:
@@ -280,14 +280,14 @@ class Runner:
             self._adoptions[stored.id] = adoption
             adoption.add_done_callback(self._adopted)
         try:
-            return await asyncio.shield(adoption)
-        except ConflictError:
-            live = self._live.get(stored.id)
-            if live is not None:
-                return live
-            raise TaskLostError from None
+            with suppress(ConflictError):
+                await asyncio.shield(adoption)
         except StoreError:
             raise UnavailableError(NO_STORE) from None
+        live = self._live.get(stored.id)
+        if live is None:
+            raise TaskLostError
+        return live
 
     def _adopted(self, adoption: asyncio.Task[LiveTask]) -> None:
         self._adoptions.pop(adoption.get_name(), None)

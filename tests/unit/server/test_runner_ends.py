@@ -100,6 +100,19 @@ async def test_who_asks_for_a_task_and_goes_away_does_not_take_it_from_others() 
     assert on.runner.find(SCOPE, "t-0") is other.result()
 
 
+async def test_a_task_that_is_put_aside_again_at_once_is_not_handed_out() -> None:
+    on = await stage()
+    stored = await unfinished(on)
+    adoption = asyncio.ensure_future(on.runner.adopt(stored))
+    for _ in range(50):
+        await asyncio.sleep(0)
+        if (live := on.runner.held(stored.id)) is not None:
+            on.runner.put_aside(live)
+            break
+    with pytest.raises(TaskLostError):
+        await adoption
+
+
 async def test_an_adopted_task_knows_when_to_be_woken_and_how_often_it_was_tried() -> None:
     on = await stage()
     left = await unfinished(on)
