@@ -1,11 +1,7 @@
 """Children: tasks that other agents do for one of ours.
 
-What is recorded of a call, so that a turn which is run again goes on with the same child:
-
-    call ............ the child has begun: which task it is, and until when it is waited for
-    call.next ....... what came of it: it asks something, or it has ended
-    ask ............. the answer to what it asks, which our own caller has given
-    call.next ....... and so on
+A turn that is run again goes on with the same child, and its code is told the same of it: what came
+of it, or why nothing did. What is recorded for that is in ``child_records``.
 
 The message that begins a child has an id made from its place in the journal, so that an agent which
 knows a repeated message again (ours do) begins one child even if we crash before that is recorded.
@@ -15,18 +11,29 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections import defaultdict
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Final
 
-import msgspec
 from msgspec import Struct
 
+from dragoman.agent.child_records import (
+    CALL,
+    CHILD_ERRORS,
+    NEXT,
+    Begun,
+    Failure,
+    News,
+    decode_begun,
+    decode_news,
+    encode,
+)
 from dragoman.agent.lineage import SubTask, lineage_of
 from dragoman.agent.results import Reply, turn_message
-from dragoman.client.errors import ClientError, TimedOutError
+from dragoman.client.errors import TimedOutError
 from dragoman.client.reply import ReplyView
-from dragoman.errors import A2AError
+from dragoman.errors import DragomanError
 from dragoman.model.events import StreamResponse
 from dragoman.model.messages import Message
 from dragoman.model.parts import Part
@@ -43,9 +50,6 @@ if TYPE_CHECKING:
 __all__ = ("CallOptions", "Child", "cancel_children")
 
 _logger = logging.getLogger(__name__)
-
-CALL: Final = "call"
-NEXT: Final = "call.next"
 
 _CANCEL_SECONDS: Final = 10.0
 """How long to wait for a child to take notice that nobody waits for it any more."""
@@ -76,25 +80,12 @@ class CallOptions(Struct, frozen=True, kw_only=True):
     metadata: dict[str, object] = {}
 
 
-class _Begun(Struct, frozen=True, omit_defaults=True):
-    """A child that has begun; without a task it has answered already."""
+class _ChildError(Exception):
+    """What has gone wrong with the child, and not with our own turn or its store."""
 
-    task_id: str = ""
-    context_id: str = ""
-    deadline_ms: int = 0
-
-
-class _Next(Struct, frozen=True, omit_defaults=True):
-    """What came of a child: what it asks, or how it ended (as a stream would show it)."""
-
-    asked: Message | None = None
-    is_auth: bool = False
-    ended: StreamResponse | None = None
-
-
-_encode: Final = msgspec.json.Encoder().encode
-_decode_begun: Final = msgspec.json.Decoder(_Begun).decode
-_decode_next: Final = msgspec.json.Decoder(_Next).decode
+    def __init__(self, problem: DragomanError) -> None:
+        super().__init__(str(problem))
+        self.problem = problem
 
 
 class Child:
@@ -110,17 +101,18 @@ class Child:
         self._options = options
         self._ask = ask
         self._say = say
-        self._begun = _Begun()
-        self._agent: RemoteAgent | None = None
+        self._begun = Begun()
+        # What has gone wrong in this run, if anything has.
+        self._problem: DragomanError | None = None
 
     async def run(self, content: Sequence[object]) -> ReplyView:
-        """Return what came of the call; it is recorded.
+        """Return what came of the call; it is recorded, and so is what is raised here.
 
         Raises:
             TaskNotCompletedError: the child failed, was rejected or canceled, or asks something
                 that nobody is to be asked.
             TimedOutError: it was not done in time, and is canceled.
-            A2AError, ClientError: it refused, or could not be called.
+            A2AError, ClientError, CredentialsError: it refused, or could not be called.
         """
         turn = self._turn
         recorded = turn.recall(CALL, self._name)
@@ -129,40 +121,67 @@ class Child:
             if recorded is None:
                 stream = await self._begin(content)
             else:
-                self._begun = _decode_begun(recorded)
-            reply = await self._see_through(stream, is_resumed=recorded is not None)
-        except (asyncio.CancelledError, TimedOutError):
+                self._begun = decode_begun(recorded)
+            news = self._begun.at_once
+            if news is None:
+                news = await self._see_through(stream, is_resumed=recorded is not None)
+        except asyncio.CancelledError:
             if turn.is_given_up:
                 await self._cancel()
             raise
+        if news.failed is not None:
+            # As it will be when it is recalled, also the first time.
+            raise news.failed.error() from self._problem
+        reply = ReplyView(_outcome_of(news))
         reply.raise_for_state()
         return reply
 
-    async def _see_through(self, stream: AgentStream | None, *, is_resumed: bool) -> ReplyView:
-        """Go on until the child has ended, putting what it asks to our own caller."""
+    async def _see_through(self, stream: AgentStream | None, *, is_resumed: bool) -> News:
+        """Go on until nothing more comes, putting what the child asks to our own caller."""
+        answered: tuple[Message, Message] | None = None
         while True:
             recorded = self._turn.recall(NEXT, self._name)
             if recorded is None:
-                news = await self._watch(stream)
-                await self._turn.record(NEXT, self._name, _encode(news))
+                try:
+                    if answered is not None:
+                        stream = await self._answer(*answered, is_resumed=is_resumed)
+                    else:
+                        # In the log for good, so that whoever has this task finds the other. A run
+                        # that goes on from here says it too: the one before may have come to the
+                        # record of the call and no further. The turn knows whether it was said.
+                        await self._tell((Part(text=f"Asked {self._name}"),))
+                    news = await self._watch(stream)
+                except _ChildError as failed:
+                    news = await self._failure(failed)
+                await self._turn.record(NEXT, self._name, encode(news))
             else:
-                news = _decode_next(recorded)
-            if news.ended is not None:
-                return ReplyView(_outcome_of(news.ended))
-            assert news.asked is not None  # noqa: S101 - one of the two it is
+                news = decode_news(recorded)
+            if news.asked is None:
+                return news
             answer = await self._ask(self._question(news.asked), news.is_auth)
-            stream = await self._answer(news.asked, answer, is_resumed=is_resumed)
+            answered = (news.asked, answer)
 
-    async def _begin(self, content: Sequence[object]) -> AgentStream:
-        """Send the message that begins the child, and record which task it is."""
+    async def _begin(self, content: Sequence[object]) -> AgentStream | None:
+        """Begin the child, and record which task it is, or that there is none."""
+        stream: AgentStream | None = None
+        try:
+            stream = await self._send(content)
+        except _ChildError as failed:
+            self._begun = Begun(at_once=await self._failure(failed))
+        await self._turn.record(CALL, self._name, encode(self._begun))
+        return stream
+
+    async def _send(self, content: Sequence[object]) -> AgentStream:
+        """Send the message that begins the child, and wait until something comes of it."""
         turn, options = self._turn, self._options
         deadline_ms = 0
         if options.timeout_seconds is not None:
             deadline_ms = turn.now_ms() + round(1000 * options.timeout_seconds)
         own = lineage_of(turn.history()[0].metadata)
-        lineage = own.calling(self._peers.own_name, turn.task_id, deadline_ms)
+        with _of_child():
+            lineage = own.calling(self._peers.own_name, turn.task_id, deadline_ms)
         sending: SendOptions = {
-            "message_id": turn.call_key(),
+            "message_id": turn.call_key(self._name),
             "reference_task_ids": (turn.task_id,),
             "metadata": {**options.metadata, **lineage.metadata()},
             "skill": options.skill,
@@ -171,28 +190,28 @@ class Child:
             sending["context_id"] = turn.context_id
         # What the child is told, and the task that it is told of, must not be lost when it is not.
         await turn.flush()
-        agent = await self._connected()
-        stream = agent.stream(*content, **sending)
+        with _of_child():
+            stream = (await self._connected()).stream(*content, **sending)
         async with _until(turn, lineage.deadline_ms, self._name):
             while (event := await self._next_event(stream)) is not None:
                 if stream.task_id or event.value.message is not None:
                     break
         reply = stream.reply
-        self._begun = _Begun(reply.task_id, reply.context_id, lineage.deadline_ms)
-        await turn.record(CALL, self._name, _encode(self._begun))
-        if reply.task is not None:
-            # In the log for good, so that whoever has this task finds the other.
-            await self._tell((Part(text=f"Asked {self._name}"),))
+        at_once: News | None = None
+        if reply.task is None:
+            # With the call in one record: there is no task to ask for it again.
+            at_once = self._news(reply)
+            await stream.aclose()
+        self._begun = Begun(reply.task_id, reply.context_id, lineage.deadline_ms, at_once)
         return stream
 
-    async def _watch(self, stream: AgentStream | None) -> _Next:
+    async def _watch(self, stream: AgentStream | None) -> News:
         """Follow the child until it asks something or ends."""
         if stream is None:
-            agent = await self._connected()
+            with _of_child():
+                agent = await self._connected()
             stream = agent.task(self._begun.task_id, self._begun.context_id).stream()
-            is_asking = False
-        else:
-            is_asking = bool(stream.task_id) and stream.reply.needs_input
+        is_asking = bool(stream.task_id) and stream.reply.needs_input
         async with _until(self._turn, self._begun.deadline_ms, self._name), stream:
             while not is_asking and (event := await self._next_event(stream)) is not None:
                 is_asking = event.state is not None and event.state.is_interrupted
@@ -203,35 +222,36 @@ class Child:
     async def _next_event(self, stream: AgentStream) -> AgentEvent | None:
         """Wait for the next event, without the slot that others may have meanwhile."""
         async with self._turn.away():
-            return await anext(stream.events, None)
+            with _of_child():
+                return await anext(stream.events, None)
 
-    def _news(self, reply: ReplyView) -> _Next:
+    def _news(self, reply: ReplyView) -> News:
         outcome = reply.outcome
         if isinstance(outcome, Message):
-            return _Next(ended=StreamResponse(message=outcome))
+            return News(ended=StreamResponse(message=outcome))
         if not (reply.needs_input and self._options.asks):
-            return _Next(ended=StreamResponse(task=outcome))
+            return News(ended=StreamResponse(task=outcome))
         unsaid = Reply(f"{self._name} needs something, and does not say what")
         asked = outcome.status.message or turn_message(self._turn, unsaid)
-        return _Next(asked=asked, is_auth=reply.state is TaskState.AUTH_REQUIRED)
+        return News(asked=asked, is_auth=reply.state is TaskState.AUTH_REQUIRED)
 
     async def _answer(
         self, asked: Message, answer: Message, *, is_resumed: bool
     ) -> AgentStream | None:
         """Send the answer to what the child has asked, unless an earlier run has done so."""
-        agent = await self._connected()
+        with _of_child():
+            agent = await self._connected()
+            if is_resumed and not await self._still_asks(agent, asked):
+                return None
         begun = self._begun
-        if is_resumed and not await self._still_asks(asked):
-            return None
         return agent.stream(
             *answer.parts,
             task_id=begun.task_id,
             context_id=begun.context_id,
-            message_id=self._turn.call_key(),
+            message_id=self._turn.call_key(self._name),
         )
 
-    async def _still_asks(self, asked: Message) -> bool:
-        agent = await self._connected()
+    async def _still_asks(self, agent: RemoteAgent, asked: Message) -> bool:
         now = await agent.task(self._begun.task_id, self._begun.context_id).get()
         said = now.message
         return now.needs_input and (said is None or said.message_id == asked.message_id)
@@ -259,22 +279,33 @@ class Child:
     async def _connected(self) -> RemoteAgent:
         return await self._peers.agent(self._name, self._turn)
 
+    async def _failure(self, failed: _ChildError) -> News:
+        """Return what is recorded of a call that has failed."""
+        self._problem = failed.problem
+        if isinstance(failed.problem, TimedOutError) and self._turn.is_given_up:
+            # Before it is recorded: no later run would see to it.
+            await self._cancel()
+        return News(failed=Failure.of(failed.problem))
+
     async def _cancel(self) -> None:
         if self._begun.task_id:
             await _cancel(self._peers, self._turn, self._name, self._begun.task_id)
 
 
 async def cancel_children(turn: Turn, peers: Peers) -> None:
-    """Cancel the children of a turn that was canceled, as far as they have not ended."""
-    running: dict[tuple[str, str], str] = {}
+    """Cancel the children of a turn that was canceled, as far as they are not known to have ended.
+
+    One whose call has failed may be at work.
+    """
+    left: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
     for entry in turn.recorded:
         if entry.kind == CALL:
-            running[entry.branch, entry.name] = _decode_begun(entry.result).task_id
-        elif entry.kind == NEXT and _decode_next(entry.result).ended is not None:
-            running.pop((entry.branch, entry.name), None)
+            left[entry.branch, entry.name].append(decode_begun(entry.result).task_id)
+        elif entry.kind == NEXT and decode_news(entry.result).ended is not None:
+            left[entry.branch, entry.name].pop()
     async with asyncio.TaskGroup() as group:
-        for (_, name), task_id in running.items():
-            if task_id:
+        for (_, name), task_ids in left.items():
+            for task_id in filter(None, task_ids):
                 group.create_task(_cancel(peers, turn, name, task_id))
 
 
@@ -283,13 +314,22 @@ async def _cancel(peers: Peers, turn: Turn, name: str, task_id: str) -> None:
     try:
         async with asyncio.timeout(_CANCEL_SECONDS):
             await (await peers.agent(name, turn)).cancel(task_id)
-    except (A2AError, ClientError, TimeoutError) as problem:
+    except (*CHILD_ERRORS, TimeoutError) as problem:
         _logger.info("task %s of %s was not canceled: %s", task_id, name, problem)
+
+
+@contextmanager
+def _of_child() -> Generator[None]:
+    """Tell what goes wrong in here from what goes wrong with our own turn."""
+    try:
+        yield
+    except CHILD_ERRORS as problem:
+        raise _ChildError(problem) from problem
 
 
 @asynccontextmanager
 async def _until(turn: Turn, deadline_ms: int, name: str) -> AsyncGenerator[None]:
-    """Stop what is done in here at a time, 0 being never, with TimedOutError."""
+    """Stop what is done in here at a time, 0 being never: the child has failed by that."""
     if not deadline_ms:
         yield
         return
@@ -300,10 +340,11 @@ async def _until(turn: Turn, deadline_ms: int, name: str) -> AsyncGenerator[None
     except TimeoutError:
         if not limit.expired():
             raise
-        raise TimedOutError(f"{name} was not done in the time it was given") from None
+        problem = TimedOutError(f"{name} was not done in the time it was given")
+        raise _ChildError(problem) from None
 
 
-def _outcome_of(ended: StreamResponse) -> Task | Message:
-    outcome = ended.task or ended.message
+def _outcome_of(news: News) -> Task | Message:
+    outcome = None if news.ended is None else news.ended.task or news.ended.message
     assert outcome is not None  # noqa: S101 - one of the two it is
     return outcome

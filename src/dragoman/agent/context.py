@@ -513,9 +513,9 @@ def _traced(
 
 
 def _floor() -> AbstractAsyncContextManager[object]:
-    """Wait, in a branch, until nobody has asked something: a task that asks says nothing else."""
+    """Wait, in a branch, until nobody has asked something."""
     together = gathering.get()
-    return nullcontext() if together is None else together.floor
+    return nullcontext() if together is None else together.speaking()
 
 
 def _seconds(duration: Seconds) -> float | None:

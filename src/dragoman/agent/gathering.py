@@ -9,15 +9,19 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Sequence
+from contextlib import ExitStack, asynccontextmanager, suppress
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Final, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from msgspec import Struct
 
-from dragoman.errors import DivergedError, UsageError
+from dragoman.engine.journal import FLOOR
+from dragoman.errors import DivergedError, UnavailableError, UsageError
 from dragoman.model.messages import Message
 from dragoman.service.branches import branch
+from dragoman.service.worker import Suspended, Waits
 
 if TYPE_CHECKING:
     from dragoman.service.worker import Turn
@@ -26,21 +30,33 @@ __all__ = ("Gathering", "gathering", "no_branch")
 
 T = TypeVar("T")
 
-_FLOOR: Final = "floor"
-"""The kind of the entries that tell which branch asked next; "" that none did any more."""
+_GATHER: Final = "gather"
+"""The kind of the entry that begins a gathering: what was published before it stands."""
 
 _FAILED: Final = "!"
-"""In their place: which branch has failed, and ended the others by that."""
+"""Recorded of the floor in the end: which branch has failed, and ended the others by that."""
+
+_LEFT: Final = "~"
+"""The same: the author's code has stopped waiting (a timeout of its own, say)."""
 
 
 class _Question(Struct):
-    """What a branch wants to ask."""
+    """What a branch wants to ask.
+
+    Attributes:
+        waits: told when it is to be waited, unless the answer is known from an earlier run.
+        is_open: that is so.
+        is_resting: the branch is not counted as being at work, because another one asks.
+    """
 
     asked_in: str
     message: Message
     is_auth: bool
     timeout_seconds: float | None
     answer: asyncio.Future[Message]
+    waits: Waits | None
+    is_open: bool = False
+    is_resting: bool = False
 
 
 class Gathering:
@@ -54,8 +70,10 @@ class Gathering:
         """Prepare; ``name`` tells this gathering from others of the turn."""
         self._turn = turn
         self._name = name
+        self._tasks: Sequence[asyncio.Future[Any]] = ()
         self._questions: list[_Question] = []
         self._news = asyncio.Event()
+        self._has_ended = False
         # The one in whose branch this one is: its branches have the same floor.
         self._outer = gathering.get()
         self.floor: Final = asyncio.Lock() if self._outer is None else self._outer.floor
@@ -65,38 +83,65 @@ class Gathering:
 
         The first that fails ends the others, and is raised.
         """
-        if self._has_ended_before():
-            self._turn.leave_as_is(f"{self._name}.")
-        tasks = [asyncio.ensure_future(self._branch(at, one)) for at, one in enumerate(awaitables)]
-        for task in tasks:
-            task.add_done_callback(lambda _: self._news.set())
         try:
-            await self._moderate(tasks)
-            return [task.result() for task in tasks]
+            return await self._run(awaitables)
+        finally:
+            _forget(awaitables)
+
+    async def _run(self, awaitables: Sequence[Awaitable[T]]) -> list[T]:
+        if self._turn.recall(_GATHER, self._name) is None:
+            self._turn.note(_GATHER, self._name, b"")
+        # Whoever has called this waits, and the branches work instead.
+        self._turn.join(len(awaitables))
+        self._turn.rest()
+        tasks = [asyncio.ensure_future(self._branch(at, one)) for at, one in enumerate(awaitables)]
+        self._tasks = tasks
+        for task in tasks:
+            task.add_done_callback(self._branch_ended)
+        try:
+            await self._moderate()
+        except asyncio.CancelledError:
+            self._note_left()
+            raise
         finally:
             for task in tasks:
                 task.cancel()
             try:
                 await asyncio.gather(*tasks, return_exceptions=True)
             finally:
-                _forget(awaitables)
+                self._turn.join()
+        # For the slot, if all branches were waiting in the end.
+        await self._turn.seated()
+        return [task.result() for task in tasks]
 
     async def ask(
-        self, message: Message, *, is_auth: bool, timeout_seconds: float | None
+        self,
+        message: Message,
+        *,
+        is_auth: bool,
+        timeout_seconds: float | None,
+        waits: Waits | None = None,
     ) -> Message:
         """Ask, from within a branch, when the floor is free."""
         answer: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
-        question = _Question(branch.get(), message, is_auth, timeout_seconds, answer)
+        question = _Question(branch.get(), message, is_auth, timeout_seconds, answer, waits)
         self._questions.append(question)
+        if self.floor.locked():
+            self._let_rest(question)
         self._news.set()
-        return await answer
+        try:
+            return await answer
+        finally:
+            self._let_work(question)
 
-    def _has_ended_before(self) -> bool:
-        """Tell whether an earlier run of the turn has come to the end of this gathering."""
-        floors = [
-            one for one in self._turn.recorded if (one.kind, one.name) == (_FLOOR, self._name)
-        ]
-        return bool(floors) and _is_end(floors[-1].result.decode())
+    @asynccontextmanager
+    async def speaking(self) -> AsyncGenerator[None]:
+        """Say something, in a branch, when nobody asks: a task that asks says nothing else."""
+        while self.floor.locked():
+            async with self._turn.away(), self.floor:
+                pass
+        async with self.floor:
+            yield
 
     async def _branch(self, at: int, awaitable: Awaitable[T]) -> T:
         branch.set(self._branch_name(at))
@@ -106,28 +151,46 @@ class Gathering:
     def _branch_name(self, at: int) -> str:
         return f"{self._name}.{at}"
 
-    async def _moderate(self, tasks: Sequence[asyncio.Future[T]]) -> None:
+    def _branch_ended(self, _: object) -> None:
+        self._turn.rest()
+        self._news.set()
+
+    def _let_rest(self, question: _Question) -> None:
+        if not question.is_resting:
+            question.is_resting = True
+            self._turn.rest()
+
+    def _let_work(self, question: _Question) -> None:
+        if question.is_resting:
+            question.is_resting = False
+            self._turn.join()
+
+    async def _moderate(self) -> None:
         """Give the floor to one question after the other until all is done, or something fails."""
         while True:
-            recorded = self._turn.recall(_FLOOR, self._name)
+            recorded = self._turn.recall(FLOOR, self._name)
             if recorded is None:
-                came = await self._next(tasks)
-                self._turn.note(_FLOOR, self._name, _floor(came).encode())
+                came = await self._next()
+                self._turn.note(FLOOR, self._name, _floor(came).encode())
+            elif recorded == _LEFT.encode():
+                # As it will be once more.
+                await asyncio.get_running_loop().create_future()
+                return
             elif recorded.startswith(_FAILED.encode()):
-                await self._fail_again(tasks[int(recorded.removeprefix(_FAILED.encode()))])
+                self._has_ended = True
+                await self._fail_again(int(recorded.removeprefix(_FAILED.encode())))
                 return
             else:
-                came = await self._next(tasks, recorded.decode())
-            if came is None:
-                return
-            if isinstance(came, int):
-                tasks[came].result()  # It raises.
-            else:
+                came = await self._next(recorded.decode())
+            if isinstance(came, _Question):
                 await self._put(came)
+                continue
+            self._has_ended = True
+            if came is not None:
+                self._tasks[came].result()  # It raises.
+            return
 
-    async def _next(
-        self, tasks: Sequence[asyncio.Future[T]], asked_in: str | None = None
-    ) -> _Question | int | None:
+    async def _next(self, asked_in: str | None = None) -> _Question | int | None:
         """Wait for the next question, or for that of a branch; None when there will be none.
 
         If a branch fails before that, its number is returned.
@@ -137,39 +200,105 @@ class Gathering:
                 if asked_in in (None, question.asked_in) and not question.answer.done():
                     self._questions.remove(question)
                     return question
-            for at, task in enumerate(tasks):
-                # A question that is recorded came before the failures of other branches.
-                is_next = not asked_in or asked_in == self._branch_name(at)
-                if is_next and task.done() and (task.cancelled() or task.exception() is not None):
-                    return at
-            if all(task.done() for task in tasks):
+            failed = self._failed(asked_in)
+            if failed is not None:
+                return failed
+            if all(task.done() for task in self._tasks):
                 return None
-            self._news.clear()
-            await self._news.wait()
+            await self._heard()
 
-    async def _fail_again(self, task: asyncio.Future[T]) -> None:
+    def _failed(self, asked_in: str | None = None) -> int | None:
+        """Return the number of a branch that has failed."""
+        for at, task in enumerate(self._tasks):
+            # A question that is recorded came before the failures of other branches.
+            is_meant = not asked_in or asked_in == self._branch_name(at)
+            if is_meant and task.done() and (task.cancelled() or task.exception() is not None):
+                return at
+        return None
+
+    async def _heard(self) -> None:
+        """Wait until something has happened."""
+        self._news.clear()
+        await self._news.wait()
+
+    async def _fail_again(self, at: int) -> None:
         """Wait for the branch that has failed before, whatever the others do meanwhile."""
-        await asyncio.wait([task])
-        task.result()
+        await asyncio.wait([self._tasks[at]])
+        self._tasks[at].result()
         raise DivergedError("the failure of a branch", "a result of it")
 
     async def _put(self, question: _Question) -> None:
+        """Ask, until there is an answer, its branch waits no more, or another one has failed."""
+        for other in self._questions:
+            self._let_rest(other)
+        self._let_work(question)
+        asking = asyncio.ensure_future(self._answer_to(question))
+        for each in (asking, question.answer):
+            each.add_done_callback(lambda _: self._news.set())
+
+        def is_in_vain() -> bool:
+            # Before it is open, it is not known whether there was an answer the last time.
+            return question.answer.done() or (question.is_open and self._failed() is not None)
+
         try:
-            answer = await self._answer_to(question)
-        except Exception as problem:  # noqa: BLE001 - it is the branch that has asked
-            if not question.answer.done():
-                question.answer.set_exception(problem)
+            while not (asking.done() or is_in_vain()):
+                await self._heard()
+        finally:
+            is_withdrawn = asking.cancel()
+            await asyncio.wait([asking])
+        if asking.cancelled():
+            if not is_withdrawn:
+                raise asyncio.CancelledError  # The task has ended.
+            return
+        problem = asking.exception()
+        if problem is not None and not isinstance(problem, Exception):
+            raise problem
+        if question.answer.done():
+            return
+        if problem is None:
+            question.answer.set_result(asking.result())
         else:
-            if not question.answer.done():
-                question.answer.set_result(answer)
+            question.answer.set_exception(problem)
 
     async def _answer_to(self, question: _Question) -> Message:
         message, is_auth, seconds = question.message, question.is_auth, question.timeout_seconds
         if self._outer is not None:
             # To the task it is a question of the branch that this gathering is in.
-            return await self._outer.ask(message, is_auth=is_auth, timeout_seconds=seconds)
-        async with self.floor:
-            return await self._turn.ask(message, is_auth=is_auth, timeout_seconds=seconds)
+            return await self._outer.ask(
+                message,
+                is_auth=is_auth,
+                timeout_seconds=seconds,
+                waits=partial(self._open, question),
+            )
+        await self.floor.acquire()
+        with ExitStack() as floor:
+            floor.callback(self.floor.release)
+
+            def waits(*, is_asked: bool) -> None:
+                if not is_asked:
+                    # Who ended that wait, and will again, may have something to say before.
+                    floor.close()
+                self._open(question, is_asked=is_asked)
+
+            return await self._turn.ask(
+                message, is_auth=is_auth, timeout_seconds=seconds, waits=waits
+            )
+
+    def _open(self, question: _Question, *, is_asked: bool) -> None:
+        """Note that an answer is to be waited for."""
+        question.is_open = True
+        if question.waits is not None:
+            question.waits(is_asked=is_asked)
+        self._news.set()
+
+    def _note_left(self) -> None:
+        """Record that the author's code has stopped waiting, unless it is the turn that is stopped.
+
+        Then this will be gone on with.
+        """
+        if not self._has_ended and self._turn.is_given_up:
+            with suppress(asyncio.CancelledError, Suspended, UnavailableError):
+                self._turn.note(FLOOR, self._name, _LEFT.encode())
 
 
 def _forget(awaitables: Sequence[Awaitable[T]]) -> None:
@@ -177,11 +306,6 @@ def _forget(awaitables: Sequence[Awaitable[T]]) -> None:
     for one in awaitables:
         if inspect.iscoroutine(one) and inspect.getcoroutinestate(one) == inspect.CORO_CREATED:
             one.close()
-
-
-def _is_end(floor: str) -> bool:
-    """Tell whether this is recorded of the end of a gathering, not of a question."""
-    return not floor or floor.startswith(_FAILED)
 
 
 def _floor(came: _Question | int | None) -> str:

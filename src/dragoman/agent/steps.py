@@ -43,7 +43,7 @@ async def take_step(
     if recorded is None:
         # What the step may use, and the task itself, must not be lost when its effect is not.
         await turn.flush()
-        named = {_KEY: turn.call_key()} if _takes_key(function) else {}
+        named = {_KEY: turn.call_key(name)} if _takes_key(function) else {}
         recorded = _encode(await _call(function, args, named), name)
         _read(decode, recorded, name)
         await turn.record(STEP, name, recorded)

@@ -17,7 +17,7 @@ good by itself, however far the others are.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict, deque
+from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 from typing import Final
 
@@ -31,15 +31,24 @@ from dragoman.errors import DivergedError
 from dragoman.model.events import StreamResponse, TaskArtifactUpdateEvent
 from dragoman.model.tasks import Artifact, TaskState
 
-__all__ = ("SPEAKER", "TURN", "JournalEntry", "Replay", "kind_in")
+__all__ = ("END", "FLOOR", "SPEAKER", "TURN", "JournalEntry", "Replay", "kind_in")
 
 TURN: Final = "turn"
 """The kind of the entry that begins a turn; its result is what the turn is about."""
+
+END: Final = "end"
+"""The kind of the entry that says that a turn has had its last word, and another is to follow."""
 
 SPEAKER: Final = "speaker"
 """The kind of the entry that says in which branch the events after it are published.
 
 Before the first of these in a turn, it is the branch that the turn begins with.
+"""
+
+FLOOR: Final = "floor"
+"""The kind of the entry that says how branches go on whose names are its own, a dot and a number.
+
+Its result is the one of them that has the floor, or else how all of them have come to their end.
 """
 
 _BRANCH: Final = "@"
@@ -68,6 +77,12 @@ class JournalEntry(Struct, frozen=True, kw_only=True, gc=False):
         return self.kind.partition(_BRANCH)[2]
 
     @property
+    def is_end(self) -> bool:
+        """Tell whether it says how branches have come to their end."""
+        is_floor = self.kind.partition(_BRANCH)[0] == FLOOR
+        return is_floor and not self.result.startswith(f"{self.name}.".encode())
+
+    @property
     def is_speaker(self) -> bool:
         """Tell whether it says who publishes from here on, and is no result."""
         return self.kind.partition(_BRANCH)[0] == SPEAKER
@@ -93,34 +108,40 @@ class _Strand:
     """What one branch had done: its results, and what it published before, between and after them.
 
     Attributes:
-        left: the results that are not handed back yet.
+        total: how many results there are.
+        left: those of them that are not handed back yet.
         stretches: one before each result, and one after the last.
         closed: how often each artifact was completed after the last result.
-        reopened: what those artifacts were at the last result that have grown since.
+        has_ended: it has come to its end, so that all it has published stands.
     """
 
-    __slots__ = ("_total", "closed", "left", "reopened", "stretches")
+    __slots__ = ("closed", "has_ended", "left", "stretches", "total")
 
-    def __init__(self) -> None:
+    def __init__(self, *, has_ended: bool) -> None:
+        self.has_ended = has_ended
+        self.total = 0
         self.left: deque[JournalEntry] = deque()
         self.stretches = [_Stretch()]
         self.closed: Counter[str] = Counter()
-        self.reopened: dict[str, Artifact] = {}
-        self._total = 0
 
     def add_result(self, entry: JournalEntry) -> None:
         self.left.append(entry)
-        self._total += 1
+        self.total += 1
 
     @property
-    def is_at_last(self) -> bool:
-        """Tell, while the log is read, whether what comes was published after the last result."""
-        return len(self.stretches) == self._total + 1
+    def comes_again(self) -> bool:
+        """Tell, while the log is read, whether what is published there will be once more."""
+        return len(self.stretches) == self.total + 1 and not self.has_ended
+
+    @property
+    def stands(self) -> bool:
+        """Tell whether the log has whatever is published now."""
+        return bool(self.left) or self.has_ended
 
     @property
     def stretch(self) -> _Stretch:
         """What was published where the function is now that is run again."""
-        return self.stretches[self._total - len(self.left)]
+        return self.stretches[self.total - len(self.left)]
 
 
 class Replay:
@@ -134,11 +155,24 @@ class Replay:
     Attributes:
         begun_by: the result of the entry that began the turn; None for the first turn of a task
             that has no such entry.
+        begun_n: the number of that entry, 0 for none.
         entries: the results that the turn has recorded, oldest first.
+        beside: how many entries of the turn are not results of the branch that it begins with.
         speaker: the branch that has published last.
     """
 
-    __slots__ = ("_existing", "_names", "_strands", "_whole", "begun_by", "entries", "speaker")
+    __slots__ = (
+        "_ended",
+        "_existing",
+        "_names",
+        "_strands",
+        "_unfinished",
+        "begun_by",
+        "begun_n",
+        "beside",
+        "entries",
+        "speaker",
+    )
 
     def __init__(
         self,
@@ -149,25 +183,39 @@ class Replay:
     ) -> None:
         """Find out what the turn had done."""
         starts = [at for at, entry in enumerate(journal) if entry.kind == TURN]
-        self.begun_by: bytes | None = journal[starts[-1]].result if starts else None
+        begun = journal[starts[-1]] if starts else None
+        self.begun_by: bytes | None = None if begun is None else begun.result
+        self.begun_n = 0 if begun is None else begun.n
         of_turn = journal[starts[-1] + 1 :] if starts else journal
         self.entries = tuple(entry for entry in of_turn if not entry.is_speaker)
         self.speaker = ""
-        self._strands: defaultdict[str, _Strand] = defaultdict(_Strand)
+        # The branches that have ended, by how their names begin.
+        self._ended = tuple(f"{entry.name}." for entry in self.entries if entry.is_end)
+        self._strands: dict[str, _Strand] = {}
         for entry in self.entries:
-            self._strands[entry.branch].add_result(entry)
-        # Of these branches the log has everything.
-        self._whole: tuple[str, ...] = ()
+            self._strand(entry.branch).add_result(entry)
+        self.beside = len(of_turn) - self._strand("").total
         # Artifacts of the log, and what was published again since.
         self._existing: set[str] = set()
+        # Those to which something was added that is to come again, without that.
+        self._unfinished: dict[str, Artifact] = {}
         # The names that artifacts have in the log, by those they are given this time.
         self._names: dict[str, str] = {}
-        start = journal[starts[-1]].seq if starts else 0
+        start = 0 if begun is None else begun.seq
         self._read(TaskFold(task_id, context_id), start, deque(of_turn), log)
+
+    @property
+    def is_done(self) -> bool:
+        """Tell whether the turn had come to its end; what is left is to begin the next one."""
+        return any(entry.kind == END for entry in self.entries)
+
+    def results_of(self, branch: str) -> int:
+        """Count the results that a branch has recorded."""
+        return self._strand(branch).total
 
     def is_over_in(self, branch: str) -> bool:
         """Tell whether every result of a branch has been handed back."""
-        return not self._strands[branch].left
+        return not self._strand(branch).left
 
     def recall(self, kind: str, name: str, branch: str = "") -> bytes | None:
         """Return what was recorded for this call; None if it has never come to a result.
@@ -175,7 +223,7 @@ class Replay:
         Raises:
             DivergedError: another call was recorded in this place.
         """
-        left = self._strands[branch].left
+        left = self._strand(branch).left
         if not left:
             return None
         entry = left[0]
@@ -183,29 +231,31 @@ class Replay:
             raise DivergedError(_call(entry.kind, entry.name), _call(kind, name))
         return left.popleft().result
 
-    def leave_as_is(self, branches: str) -> None:
-        """Let what branches have published stand whose names begin like this: they had ended."""
-        self._whole += (branches,)
+    def pass_by(self, branch: str) -> None:
+        """Note that a branch has got further than before: whatever it publishes now is new."""
+        strand = self._strand(branch)
+        strand.stretches[-1] = _Stretch()
+        strand.closed.clear()
 
     def has_said(self, branch: str = "") -> bool:
         """Tell whether the log has the message that is said now."""
-        if self._stands(branch):
+        strand = self._strand(branch)
+        if strand.stands:
             return True
-        stretch = self._strands[branch].stretch
-        stretch.says -= 1
-        return stretch.says >= 0
+        strand.stretch.says -= 1
+        return strand.stretch.says >= 0
 
     def publish(self, command: AddArtifact, branch: str = "") -> tuple[AddArtifact, ...]:
         """Return what is to be published for an artifact or chunk; nothing if it stands already."""
-        strand = self._strands[branch]
+        strand = self._strand(branch)
         name = self._name_of(command.artifact.artifact_id, strand)
-        if self._stands(branch):
+        if strand.stands:
             return ()
         if strand.closed[name]:
             # What comes after its last chunk is another version, which the log may not have.
             strand.closed[name] -= command.last_chunk
             return ()
-        whole = strand.reopened.pop(name, None)
+        whole = self._unfinished.pop(name, None)
         # What the log does not have cannot be continued: it begins here.
         append = command.append and name in self._existing
         self._existing.add(name)
@@ -213,12 +263,14 @@ class Replay:
         published = AddArtifact(artifact, append, command.last_chunk)
         if whole is None or not append:
             return (published,)
-        # The chunks after the last result come again: back to what the artifact was then.
+        # What was added after the last results comes again: back to what the artifact is without.
         return AddArtifact(whole, append=False, last_chunk=False), published
 
-    def _stands(self, branch: str) -> bool:
-        """Tell whether the log has whatever a branch publishes now."""
-        return not self.is_over_in(branch) or branch.startswith(self._whole)
+    def _strand(self, branch: str) -> _Strand:
+        strand = self._strands.get(branch)
+        if strand is None:
+            strand = self._strands[branch] = _Strand(has_ended=branch.startswith(self._ended))
+        return strand
 
     def _name_of(self, artifact_id: str, strand: _Strand) -> str:
         """Return the name in the log, by place: the n-th to begin here is the n-th that began."""
@@ -233,10 +285,15 @@ class Replay:
         return self._names[artifact_id]
 
     def _read(
-        self, fold: TaskFold, start: int, entries: deque[JournalEntry], log: Iterable[bytes]
+        self, settled: TaskFold, start: int, entries: deque[JournalEntry], log: Iterable[bytes]
     ) -> None:
-        """Find out which branch has published what, and between which of its results."""
+        """Find out which branch has published what, and between which of its results.
+
+        Args:
+            settled: gets what will not be published again.
+        """
         seq = 0
+        again: set[str] = set()
         for line in log:
             logged = _decode_entry(line)
             if logged.message is not None:
@@ -244,39 +301,40 @@ class Replay:
             seq += 1
             while entries and seq > entries[0].seq:
                 self._pass(entries.popleft())
-            strand = self._strands[self.speaker] if seq > start else None
+            strand = self._strand(self.speaker) if seq > start else None
             status, update = logged.status_update, logged.artifact_update
             if status is not None and strand is not None:
                 said = status.status
                 is_said = said.state is TaskState.WORKING and said.message is not None
                 strand.stretches[-1].says += is_said
-            if update is not None:
-                self._read_update(fold, update, strand)
+            if update is None:
+                continue
+            if strand is not None:
+                self._read_update(update, strand)
+            self._existing.add(update.artifact.artifact_id)
+            if strand is not None and strand.comes_again:
+                again.add(update.artifact.artifact_id)
+            else:
+                settled.apply(update)
         for entry in entries:
             self._pass(entry)
+        self._unfinished = {
+            name: settled.artifact(name) for name in again.intersection(settled.artifact_ids)
+        }
 
     def _pass(self, entry: JournalEntry) -> None:
         """Come past an entry in the journal while the log is read."""
         if entry.is_speaker:
             self.speaker = entry.branch
         else:
-            self._strands[entry.branch].stretches.append(_Stretch())
+            self._strand(entry.branch).stretches.append(_Stretch())
 
-    def _read_update(
-        self, fold: TaskFold, update: TaskArtifactUpdateEvent, strand: _Strand | None
-    ) -> None:
+    def _read_update(self, update: TaskArtifactUpdateEvent, strand: _Strand) -> None:
         name = update.artifact.artifact_id
-        is_new = name not in self._existing
-        self._existing.add(name)
-        if strand is not None:
-            began = strand.stretches[-1].artifacts
-            if is_new:
-                began[name] = None
-            if strand.is_at_last:
-                if name not in began and name not in strand.reopened:
-                    strand.reopened[name] = fold.artifact(name)
-                strand.closed[name] += update.last_chunk
-        fold.apply(update)
+        if name not in self._existing:
+            strand.stretches[-1].artifacts[name] = None
+        if strand.comes_again:
+            strand.closed[name] += update.last_chunk
 
 
 def _call(kind: str, name: str) -> str:

@@ -544,7 +544,8 @@ class Runner:
             await self._stop(live, live.turn)
             if self._live.get(live.task_id) is not live:
                 return  # It was let go of meanwhile.
-            live.turn = None
+            # Should its code still run, it is told by this that it does not count any more.
+            live.turn = live.seat = None
             live.paused_ms = self._clock.now_ms()
         else:
             live.lost = UnavailableError("The store failed; output of this turn was lost")

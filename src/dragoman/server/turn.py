@@ -17,11 +17,12 @@ from dragoman.model.messages import Message
 from dragoman.model.tasks import Artifact
 from dragoman.server.errands import Answer, Errand, decode_answer, encode
 from dragoman.server.live import LiveTask
+from dragoman.server.shift import Shift
 from dragoman.server.slots import Seat
 from dragoman.server.vault import Vault
 from dragoman.service.branches import MAIN, branch
 from dragoman.service.principal import Principal
-from dragoman.service.worker import Recorded, Suspended
+from dragoman.service.worker import Recorded, Suspended, Waits
 
 __all__ = ("ASK", "LiveTurn", "question_name")
 
@@ -48,10 +49,12 @@ class LiveTurn:
 
     Attributes:
         is_too_late: whether it was stopped because it had something to say when the task had ended.
-        limit: ends the turn when it has worked for too long; it stands still while the turn waits.
+        shift: which of its strands are at work; for that it has a slot and a limited time.
     """
 
     __slots__ = (
+        "_begun_n",
+        "_beside",
         "_clock",
         "_counts",
         "_errand",
@@ -61,7 +64,7 @@ class LiveTurn:
         "_speaker",
         "_vault",
         "is_too_late",
-        "limit",
+        "shift",
     )
 
     def __init__(
@@ -81,8 +84,11 @@ class LiveTurn:
         self._vault = vault
         # How many results the branches have each, but for the one that the turn begins with.
         self._counts: Counter[str] = Counter()
+        # The entry of the journal that began the turn, and how many since are not of that branch.
+        self._begun_n = live.next_result - 1 if replay is None else replay.begun_n
+        self._beside = 0 if replay is None else replay.beside
         self._speaker = MAIN if replay is None else replay.speaker
-        self.limit: asyncio.Timeout | None = None
+        self.shift: Final = Shift(seat)
         self.is_too_late = False
 
     @property
@@ -155,7 +161,8 @@ class LiveTurn:
 
     async def say(self, message: Message) -> None:
         """Publish a status message."""
-        if self._replay is not None and self._replay.has_said(branch.get()):
+        strand = branch.get()
+        if self._replay is not None and self._replay_of(strand, self._replay).has_said(strand):
             self._raise_trouble()
             return
         await self._publish(Say(message))
@@ -169,14 +176,20 @@ class LiveTurn:
             await self._publish(command)
         else:
             self._raise_trouble()
-            for each in self._replay.publish(command, branch.get()):
+            strand = branch.get()
+            for each in self._replay_of(strand, self._replay).publish(command, strand):
                 await self._publish(each)
         if not last_chunk and self._live.is_breath_due:
             # More is to come: what is there goes out now, and others get to run in between.
             await asyncio.sleep(0)
 
     async def ask(
-        self, message: Message, *, is_auth: bool = False, timeout_seconds: float | None = None
+        self,
+        message: Message,
+        *,
+        is_auth: bool = False,
+        timeout_seconds: float | None = None,
+        waits: Waits | None = None,
     ) -> Message:
         """Pause the task and wait for the message that answers; the answer is journaled."""
         name = question_name(is_auth=is_auth)
@@ -193,8 +206,10 @@ class LiveTurn:
             deadline_ms = self._recorded_time(_TIMER, timeout_seconds)
         recorded = self.recall(ASK, name)
         if recorded is not None:
-            return await self._take(decode_answer(recorded), timeout_seconds)
+            return await self._take(decode_answer(recorded), timeout_seconds, waits)
         self._execute(Ask(message, is_auth))
+        if waits is not None:
+            waits(is_asked=True)
 
         def give_up() -> None:
             live.note(ASK, name, encode(Answer(is_late=True)))
@@ -208,7 +223,9 @@ class LiveTurn:
                 live.note(ASK, name, encode(Answer()))
                 live.execute(GoOn())
             raise
-        return await self._take(Answer(errand=errand, is_late=errand is None), timeout_seconds)
+        return await self._take(
+            Answer(errand=errand, is_late=errand is None), timeout_seconds, waits
+        )
 
     def check_secrecy(self) -> None:
         """Raise UsageError unless an answer that is a secret can be kept."""
@@ -220,7 +237,7 @@ class LiveTurn:
         until_ms = self._recorded_time(_SLEEP, seconds)
         if until_ms > self._clock.now_ms():
             await self._pause(until_ms, self._live.note_awake)
-            await self._seat.taken()
+            await self.shift.seated()
         elif self._replay is None or self._replay.is_over_in(branch.get()):
             # It was slept through. Earlier ones have no say in when the task is to be woken.
             self._live.note_awake()
@@ -278,6 +295,7 @@ class LiveTurn:
         strand = branch.get()
         if strand:
             self._counts[strand] += 1
+            self._beside += 1
         # What another strand waits for is waited for all the same.
         self._live.note(kind_in(kind, strand), name, result, wake_at_ms=None if strand else 0)
 
@@ -286,34 +304,46 @@ class LiveTurn:
         self.note(kind, name, result)
         await self._live.durable()
 
-    def leave_as_is(self, branches: str) -> None:
-        """Let what branches have published stand, which an earlier run has seen the end of."""
-        if self._replay is not None:
-            self._replay.leave_as_is(branches)
+    def call_key(self, name: str) -> str:
+        """Return what names the next recorded call: its turn, its place in the branch, its name.
 
-    def call_key(self) -> str:
-        """Return what names the next recorded call: the task and the place in its journal."""
+        The place alone would not do: one that fails is not recorded, and another may follow.
+        """
         strand = branch.get()
-        if strand:
-            return f"{self.task_id}/{strand}/{self._counts[strand] + 1}"
-        return f"{self.task_id}/{self._live.next_result}"
+        place = f"{strand}/" if strand else ""
+        return f"{self.task_id}/{self._begun_n}/{place}{self._results_of(strand) + 1}/{name}"
 
     @property
     def is_given_up(self) -> bool:
         """Tell whether what the turn does is of no use any more, to this run or to another."""
-        return self._live.standing.has_ended or not (self.is_put_aside or self._live.is_stopping)
+        live = self._live
+        is_cut_off = self.is_put_aside or live.is_stopping or live.failure is not None
+        return live.standing.has_ended or not is_cut_off
+
+    def rest(self) -> None:
+        """Count out a strand that waits for something; others may have the slot if all do."""
+        self.shift.rest()
+        self._note_pause()
+
+    def join(self, strands: int = 1) -> None:
+        """Count in strands that go on; they wait for the slot before they publish anything."""
+        self.shift.join(strands)
+        self._note_pause()
+
+    async def seated(self) -> None:
+        """Wait until the slot is there."""
+        await self.shift.seated()
 
     @asynccontextmanager
     async def away(self) -> AsyncGenerator[None]:
         """Wait for something outside, without the slot, and with the time limit standing still."""
         self._raise_trouble()
-        left = self._stop_limit()
-        self._seat.leave()
+        self.rest()
         try:
             yield
         finally:
-            self._resume_limit(left)
-        await self._seat.taken()
+            self.join()
+        await self.shift.seated()
         self._raise_trouble()
 
     def now_ms(self) -> int:
@@ -350,48 +380,60 @@ class LiveTurn:
                 pause.set_result(None)
 
         live.pause = pause
-        left = self._stop_limit()
+        has_rested = False
         try:
             await live.durable()
-            self._seat.leave()
-            live.paused_ms = self._clock.now_ms()
+            has_rested = True
+            self.rest()
             if until_ms:
-                seconds = max(0.0, (until_ms - live.paused_ms) / 1000)
+                seconds = max(0.0, (until_ms - self._clock.now_ms()) / 1000)
                 timer = asyncio.ensure_future(self._clock.sleep(seconds))
                 timer.add_done_callback(end)
             return await pause
         finally:
-            live.pause = None
-            live.paused_ms = 0
-            self._resume_limit(left)
+            if live.pause is pause:
+                live.pause = None
+            if has_rested:
+                self.join()
             if timer is not None:
                 timer.remove_done_callback(end)
                 timer.cancel()
 
-    def _stop_limit(self) -> float | None:
-        """Let the time limit stand still, and return how much of it is left."""
-        when = None if self.limit is None else self.limit.when()
-        if self.limit is None or when is None or self.limit.expired():
-            return None
-        self.limit.reschedule(None)
-        return when - asyncio.get_running_loop().time()
+    def _note_pause(self) -> None:
+        """Note since when the task does nothing but wait for what brings it back."""
+        if self._live.seat is not self._seat:
+            return  # As in ``_raise_trouble``.
+        is_idle = self._live.pause is not None and self.shift.is_resting
+        if is_idle != bool(self._live.paused_ms):
+            self._live.paused_ms = self._clock.now_ms() if is_idle else 0
 
-    def _resume_limit(self, left: float | None) -> None:
-        if self.limit is not None and left is not None:
-            self.limit.reschedule(asyncio.get_running_loop().time() + left)
+    def _results_of(self, strand: str) -> int:
+        """Count the results of a strand: those handed back, and those of this run."""
+        if strand:
+            return self._counts[strand]
+        return self._live.next_result - 1 - self._begun_n - self._beside
 
-    async def _take(self, answer: Answer, timeout_seconds: float | None) -> Message:
+    def _replay_of(self, strand: str, replay: Replay) -> Replay:
+        """Return what earlier runs have done, as it concerns a strand where that is now."""
+        if self._results_of(strand) > replay.results_of(strand):
+            replay.pass_by(strand)
+        return replay
+
+    async def _take(
+        self, answer: Answer, timeout_seconds: float | None, waits: Waits | None
+    ) -> Message:
         """Go on with what became of a question."""
         if answer.is_late:
             text = "No answer came in the time that was given for it"
             raise NoAnswerError(text, timeout_seconds=timeout_seconds)
         if answer.errand is None:
             # The author's code had stopped waiting, and will do so again.
-            self._seat.leave()
-            await asyncio.get_running_loop().create_future()
+            if waits is not None:
+                waits(is_asked=False)
+            async with self.away():
+                await asyncio.get_running_loop().create_future()
         assert answer.errand is not None  # noqa: S101 - the future above has no result
-        if not self._seat.is_taken:
-            await self._seat.taken()
+        await self.shift.seated()
         self._errand = answer.errand
         return await self._revealed(answer.errand) if answer.errand.secret else self._errand.message
 
@@ -409,6 +451,7 @@ class LiveTurn:
         strand = branch.get()
         if strand != self._speaker:
             self._speaker = strand
+            self._beside += 1
             self._live.note_speaker(strand)
         self._live.execute(command)
         if self._live.backlog > BACKLOG_EVENTS:

@@ -15,7 +15,7 @@ from dragoman import telemetry
 from dragoman.clock import Clock
 from dragoman.engine.commands import Finish, Start, TakeUp
 from dragoman.engine.effects import Effect, NextTurn
-from dragoman.engine.journal import TURN, Replay
+from dragoman.engine.journal import END, TURN, Replay
 from dragoman.errors import (
     A2AError,
     InternalError,
@@ -163,8 +163,10 @@ class Turns:
             raise
         if live.standing.has_ended:
             seat.leave()
-            return
-        await self.run(live, _errand_of(live, replay), seat, replay)
+        elif replay.is_done:
+            await self.go_on(live, seat)
+        else:
+            await self.run(live, _errand_of(live, replay), seat, replay)
 
     async def answer(
         self,
@@ -252,7 +254,7 @@ class Turns:
 
     def _say_why(self, live: LiveTask, error: BaseException) -> Message:
         """Return what the peer is told of an error of the worker's; the log gets the rest."""
-        if error is live.failure:
+        if live.failure is not None and error is live.failure:
             # A write was lost. The turn is run again, or the task fails for that, once it is known.
             return self.status_message(live, live.failure.message)
         if isinstance(error, A2AError):
@@ -295,7 +297,7 @@ class Turns:
 
     async def _run_within(self, seconds: float, live: LiveTask, turn: LiveTurn) -> Outcome:
         """Run the worker for no longer than this; waiting does not count."""
-        limit = turn.limit = asyncio.timeout(seconds)
+        limit = turn.shift.limit = asyncio.timeout(seconds)
         try:
             async with limit:
                 return await self._worker.run(turn)
@@ -309,6 +311,9 @@ class Turns:
     async def _end(self, live: LiveTask, outcome: Outcome) -> Errand | None:
         """End a turn; return what the next one is about, if there is a next one."""
         while _NEXT_TURN in await self.finish(live, outcome):
+            if outcome.message is not None:
+                # It is said. Should the next turn not get to begin, this one is not run again.
+                live.note(END, "", b"")
             outcome = Completed()
             item = live.inbox[0]
             try:

@@ -27,6 +27,7 @@ __all__ = (
     "Refused",
     "Suspended",
     "Turn",
+    "Waits",
     "Worker",
 )
 
@@ -76,6 +77,14 @@ class Suspended(BaseException):
 
     Every call of the Turn raises it from then on. Code that catches it changes nothing by that.
     """
+
+
+class Waits(Protocol):
+    """Called when an answer is to be waited for, as it is not known from an earlier run."""
+
+    def __call__(self, *, is_asked: bool) -> None:
+        """Take notice; the caller is not asked if an earlier run has stopped waiting."""
+        ...
 
 
 class Turn(Protocol):
@@ -161,9 +170,17 @@ class Turn(Protocol):
         ...
 
     async def ask(
-        self, message: Message, *, is_auth: bool = False, timeout_seconds: float | None = None
+        self,
+        message: Message,
+        *,
+        is_auth: bool = False,
+        timeout_seconds: float | None = None,
+        waits: Waits | None = None,
     ) -> Message:
         """Pause the task for input (or authorization) and return the message that answers.
+
+        Args:
+            waits: called when the answer is to be waited for.
 
         Raises:
             NoAnswerError: none came in the time given.
@@ -182,8 +199,20 @@ class Turn(Protocol):
         """Take up the oldest of the further messages that wait for this task; None if none does."""
         ...
 
+    def rest(self) -> None:
+        """Count out a strand that waits for something; if all do, others may have the slot."""
+        ...
+
+    def join(self, strands: int = 1) -> None:
+        """Count in strands that begin, or go on after a rest."""
+        ...
+
+    async def seated(self) -> None:
+        """Wait until this turn has its slot again."""
+        ...
+
     def away(self) -> AbstractAsyncContextManager[None]:
-        """Wait for something outside; other turns may have the slot meanwhile."""
+        """Rest while something outside is waited for, then wait for the slot."""
         ...
 
     @property
@@ -216,16 +245,11 @@ class Turn(Protocol):
         """Record a result, durably."""
         ...
 
-    def leave_as_is(self, branches: str) -> None:
-        """Publish nothing more in branches whose names begin like this.
+    def call_key(self, name: str) -> str:
+        """Return what names the next recorded call: the same whenever the turn is run again.
 
-        For those of which an earlier run of this turn has seen the end: what they have published
-        until then stands, whatever they come up with this time.
+        Another call of the task never has it, unless it is the same one tried once more.
         """
-        ...
-
-    def call_key(self) -> str:
-        """Return what names the next recorded call: the same whenever the turn is run again."""
         ...
 
     def now_ms(self) -> int:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from dragoman.model.base import JsonObject
     from dragoman.model.tasks import Artifact
-    from dragoman.service.worker import Recorded
+    from dragoman.service.worker import Recorded, Waits
 
 __all__ = ("RecordingTurn", "user_message")
 
@@ -118,7 +118,12 @@ class RecordingTurn:
         )
 
     async def ask(
-        self, message: Message, *, is_auth: bool = False, timeout_seconds: float | None = None
+        self,
+        message: Message,
+        *,
+        is_auth: bool = False,
+        timeout_seconds: float | None = None,
+        waits: Waits | None = None,
     ) -> Message:
         """Keep a question and return the next answer; None in its place is that none comes in time.
 
@@ -126,6 +131,8 @@ class RecordingTurn:
             NoAnswerError: none comes in time.
             AssertionError: no answer is left.
         """
+        if waits is not None:
+            waits(is_asked=True)
         self.asked.append(message)
         if is_auth:
             self.auth_asked.append(message)
@@ -155,6 +162,15 @@ class RecordingTurn:
         taken = self.waiting.pop(0)
         self._history.append(taken)
         return taken
+
+    def rest(self) -> None:
+        """Do nothing: there is no slot."""
+
+    def join(self, strands: int = 1) -> None:
+        """Do nothing: there is no slot."""
+
+    async def seated(self) -> None:
+        """Do nothing: there is no slot."""
 
     @asynccontextmanager
     async def away(self) -> AsyncGenerator[None]:
@@ -187,12 +203,9 @@ class RecordingTurn:
         """Keep what was recorded."""
         self.note(kind, name, result)
 
-    def leave_as_is(self, branches: str) -> None:
-        """Do nothing: there was no earlier run."""
-
-    def call_key(self) -> str:
-        """Return the task and the number of the next durable call."""
-        return f"{self.task_id}/{len(self.noted) + 1}"
+    def call_key(self, name: str) -> str:
+        """Return the task, the number of the next durable call, and its name."""
+        return f"{self.task_id}/{len(self.noted) + 1}/{name}"
 
     def now_ms(self) -> int:
         """Return the time: that of the beginning, and what was slept since."""

@@ -8,7 +8,7 @@ import msgspec
 from dragoman.engine.journal import JournalEntry, Replay, kind_in
 from dragoman.model.messages import Message
 from dragoman.service.branches import branch
-from dragoman.service.worker import Recorded
+from dragoman.service.worker import Recorded, Waits
 from dragoman.testing.turn import RecordingTurn
 
 __all__ = ("RememberingTurn",)
@@ -74,18 +74,22 @@ class RememberingTurn(RecordingTurn):
         self._news.set()
 
     async def ask(
-        self, message: Message, *, is_auth: bool = False, timeout_seconds: float | None = None
+        self,
+        message: Message,
+        *,
+        is_auth: bool = False,
+        timeout_seconds: float | None = None,
+        waits: Waits | None = None,
     ) -> Message:
         recorded = self.recall("ask", "")
         if recorded is not None:
             return msgspec.json.decode(recorded, type=Message)
-        answer = await super().ask(message, is_auth=is_auth, timeout_seconds=timeout_seconds)
+        answer = await super().ask(
+            message, is_auth=is_auth, timeout_seconds=timeout_seconds, waits=waits
+        )
         self.note("ask", "", msgspec.json.encode(answer))
         return answer
 
-    def leave_as_is(self, branches: str) -> None:
-        self._replay.leave_as_is(branches)
-
-    def call_key(self) -> str:
+    def call_key(self, name: str) -> str:
         strand = branch.get()
-        return f"{self.task_id}/{sum(one.branch == strand for one in self.journal) + 1}"
+        return f"{self.task_id}/{sum(one.branch == strand for one in self.journal) + 1}/{name}"

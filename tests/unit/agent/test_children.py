@@ -5,13 +5,16 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from dragoman import Agent, Context
+from dragoman import Agent, Context, Reply
+from dragoman.agent.child_records import NEXT, Failure, News, encode
 from dragoman.agent.children import CallOptions, Child, cancel_children
 from dragoman.agent.lineage import lineage_of, sub_task_of
 from dragoman.agent.peers import Peers
 from dragoman.client.client import RemoteAgent
+from dragoman.client.errors import CutError, TimedOutError
 from dragoman.client.reply import ReplyView
-from dragoman.model.messages import Message
+from dragoman.errors import InvalidParamsError, UnavailableError, UnsupportedOperationError
+from dragoman.model.messages import Message, text_of
 from dragoman.model.tasks import TaskState
 from dragoman.testing import pair
 from tests.unit.agent.remembering import RememberingTurn
@@ -32,6 +35,11 @@ def hotels() -> Agent:
         await asyncio.Event().wait()
         return text
 
+    @agent.skill
+    async def directly(text: str) -> Reply:
+        """Answer without a task."""
+        return Reply(f"{text}!")
+
     return agent
 
 
@@ -42,7 +50,9 @@ async def remote() -> AsyncIterator[RemoteAgent]:
         yield client
 
 
-async def call(turn: RememberingTurn, remote: RemoteAgent, skill: str = "") -> ReplyView:
+async def call(
+    turn: RememberingTurn, remote: RemoteAgent, skill: str = "", seconds: float | None = None
+) -> ReplyView:
     """Call it, as a context does."""
     peers = Peers("Travel")
 
@@ -53,7 +63,7 @@ async def call(turn: RememberingTurn, remote: RemoteAgent, skill: str = "") -> R
         turn,
         peers,
         peers.name(remote),
-        CallOptions(skill=skill),
+        CallOptions(skill=skill, timeout_seconds=seconds),
         ask=ask,
         say=turn.say,
     )
@@ -141,3 +151,135 @@ async def call_forever(turn: RememberingTurn, remote: RemoteAgent) -> None:
     """Call what does not end, after a call that has."""
     await call(turn, remote)
     await call(turn, remote, skill="forever")
+
+
+async def begun_forever(remote: RemoteAgent) -> RememberingTurn:
+    """Return a turn that was cut off when it had called what does not end, for a minute at most."""
+    turn = RememberingTurn()
+    cut = asyncio.ensure_future(call(turn, remote, skill="forever", seconds=60))
+    await turn.grown(1)
+    turn.put_aside()
+    cut.cancel()
+    await asyncio.gather(cut, return_exceptions=True)
+    assert [entry.kind for entry in turn.journal] == ["call"]
+    return turn
+
+
+async def test_a_call_that_was_not_done_in_time_is_not_so_again(remote: RemoteAgent) -> None:
+    late = (await begun_forever(remote)).again()
+    await late.sleep(61)
+    with pytest.raises(TimedOutError) as first:
+        await call(late, remote, skill="forever", seconds=60)
+    assert [reply.state for reply in await tasks_of(remote)] == [TaskState.CANCELED]
+    with pytest.raises(TimedOutError) as second:
+        await call(late.again(), remote, skill="forever", seconds=60)
+    assert str(first.value) == str(second.value)
+    assert [entry.kind for entry in late.journal] == ["call", "call.next"]
+
+
+async def test_a_call_that_was_refused_is_so_again(remote: RemoteAgent) -> None:
+    turn = RememberingTurn()
+    with pytest.raises(InvalidParamsError) as first:
+        await call(turn, remote, skill="unknown")
+    # It is not asked again: this time it would not refuse.
+    with pytest.raises(InvalidParamsError) as second:
+        await call(turn.again(), remote, skill="find")
+    assert vars(first.value) == vars(second.value)
+    assert [entry.kind for entry in turn.journal] == ["call"]
+    assert await tasks_of(remote) == []
+
+
+async def test_an_answer_that_was_refused_is_so_again(remote: RemoteAgent) -> None:
+    turn = CancelingTurn(remote, answers=["four"])
+    with pytest.raises(UnsupportedOperationError) as first:
+        await call(turn, remote)
+    again = turn.again()
+    with pytest.raises(UnsupportedOperationError) as second:
+        await call(again, remote)
+    assert vars(first.value) == vars(second.value)
+    assert again.asked == []
+
+
+class CancelingTurn(RememberingTurn):
+    """A turn whose caller cancels what asks, and answers nevertheless."""
+
+    def __init__(self, remote: RemoteAgent, answers: list[object]) -> None:
+        super().__init__(answers=answers)
+        self._remote = remote
+
+    async def ask(
+        self, message: Message, *, is_auth: bool = False, timeout_seconds: float | None = None
+    ) -> Message:
+        for reply in await tasks_of(self._remote):
+            await self._remote.cancel(reply.task_id)
+        return await super().ask(message, is_auth=is_auth, timeout_seconds=timeout_seconds)
+
+
+async def test_a_call_that_was_answered_without_a_task_is_so_again(remote: RemoteAgent) -> None:
+    turn = RememberingTurn()
+    assert (await call(turn, remote, skill="directly")).text == "Rome!"
+    # In one record: there is no place between two where it could be cut off.
+    assert [entry.kind for entry in turn.journal] == ["call"]
+    again = turn.again()
+    assert (await call(again, remote, skill="directly")).text == "Rome!"
+    assert turn.said == again.said == []
+
+
+async def test_that_another_was_asked_is_said_until_more_than_that_is_recorded(
+    remote: RemoteAgent,
+) -> None:
+    turn = RememberingTurn(answers=["four"])
+    await call(turn, remote)
+    assert [text_of(message.parts) for message in turn.said] == ["Asked Hotels"]
+    whole = turn.again()
+    await call(whole, remote)
+    assert whole.said == []
+    del turn.journal[1:]
+    # Whether the log has it is for the turn to know.
+    cut_off = turn.again(["four"])
+    await call(cut_off, remote)
+    assert [text_of(message.parts) for message in cut_off.said] == ["Asked Hotels"]
+
+
+class FailingTurn(RememberingTurn):
+    """A turn whose store is out of reach when something is to be made durable."""
+
+    def __init__(self, *, flushes: bool) -> None:
+        super().__init__()
+        self._flushes = flushes
+
+    async def flush(self) -> None:
+        if not self._flushes:
+            raise UnavailableError("our own store")
+
+    async def record(self, kind: str, name: str, result: bytes) -> None:
+        raise UnavailableError("our own store")
+
+
+@pytest.mark.parametrize("flushes", [False, True])
+@pytest.mark.parametrize("skill", ["find", "unknown"])
+async def test_trouble_of_our_own_store_is_no_failure_of_the_child(
+    remote: RemoteAgent, skill: str, *, flushes: bool
+) -> None:
+    turn = FailingTurn(flushes=flushes)
+    with pytest.raises(UnavailableError, match="our own store"):
+        await call(turn, remote, skill=skill)
+    assert turn.journal == []
+
+
+async def test_a_child_whose_call_has_failed_is_canceled_with_the_others(
+    remote: RemoteAgent,
+) -> None:
+    turn = await begun_forever(remote)
+    turn.note(NEXT, "Hotels", encode(News(failed=Failure.of(CutError("Hotels", "reset")))))
+    again = turn.again(["four"])
+    with pytest.raises(CutError):
+        await call(again, remote, skill="forever")
+    await call(again, remote)
+    states = {reply.state for reply in await tasks_of(remote)}
+    assert states == {TaskState.COMPLETED, TaskState.WORKING}
+    peers = Peers("Travel")
+    peers.name(remote)
+    await cancel_children(again.again(), peers)
+    states = {reply.state for reply in await tasks_of(remote)}
+    assert states == {TaskState.COMPLETED, TaskState.CANCELED}

@@ -135,7 +135,7 @@ async def test_a_step_of_a_plain_function_is_taken_once_too() -> None:
     turn = RememberingTurn()
     assert await in_a_thread(turn, lambda ctx: ctx.step(pay, 5)) == "paid 5"
     assert await in_a_thread(turn.again(), lambda ctx: ctx.step(pay, 5)) == "paid 5"
-    assert taken == ["task-1/1"]
+    assert taken == ["task-1/1/pay"]
     turn = RememberingTurn()
     await in_a_thread(turn, lambda ctx: ctx.step(pay, 5, name="payment"))
     assert turn.noted == [("step", "payment")]

@@ -1,13 +1,16 @@
 import asyncio
 import gc
 import warnings
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 
 import pytest
 
 from dragoman.agent.context import Context
 from dragoman.errors import DivergedError, NoAnswerError, UsageError
+from dragoman.model.messages import Message
 from dragoman.service.branches import branch
-from dragoman.service.worker import Suspended
+from dragoman.service.worker import Suspended, Waits
 from tests.unit.agent.remembering import RememberingTurn
 
 
@@ -77,7 +80,8 @@ async def test_a_turn_that_was_cut_off_goes_on_where_each_branch_was() -> None:
     cut = asyncio.ensure_future(
         ctx.gather(pair(ctx, "a", is_cut=True), pair(ctx, "b", is_cut=False))
     )
-    await turn.grown(3)
+    await turn.grown(4)
+    turn.put_aside()
     cut.cancel()
     await asyncio.gather(cut, return_exceptions=True)
     ctx = Context(turn.again())
@@ -253,3 +257,136 @@ async def test_two_at_once_without_gather_are_still_refused() -> None:
 
     with pytest.raises(UsageError, match=r"or together with ctx\.gather"):
         await use()
+
+
+# --- who is at work -----------------------------------------------------------------------------
+
+
+class CountedTurn(RememberingTurn):
+    """A turn that counts which of its strands are at work.
+
+    Attributes:
+        at_work: how many are now.
+        seen: how many were when it was asked for an answer.
+        may_answer: lets answers come.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(answers=["1", "2"])
+        self.at_work = 1
+        self.seen: list[int] = []
+        self.may_answer = asyncio.Event()
+
+    def rest(self) -> None:
+        self.at_work -= 1
+
+    def join(self, strands: int = 1) -> None:
+        self.at_work += strands
+
+    @asynccontextmanager
+    async def away(self) -> AsyncGenerator[None]:
+        self.rest()
+        try:
+            yield
+        finally:
+            self.join()
+
+    async def ask(
+        self,
+        message: Message,
+        *,
+        is_auth: bool = False,
+        timeout_seconds: float | None = None,
+        waits: Waits | None = None,
+    ) -> Message:
+        if waits is not None:
+            waits(is_asked=True)
+        async with self.away():
+            await self.may_answer.wait()
+            self.seen.append(self.at_work)
+        return await super().ask(message, is_auth=is_auth, timeout_seconds=timeout_seconds)
+
+
+async def passes() -> None:
+    """Let everybody get as far as they can."""
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
+async def test_branches_are_at_work_until_they_end() -> None:
+    turn = CountedTurn()
+    ctx = Context(turn)
+    seen: list[int] = []
+    gate = asyncio.Event()
+
+    async def quick() -> None:
+        seen.append(turn.at_work)
+
+    async def slow() -> None:
+        await gate.wait()
+        seen.append(turn.at_work)
+
+    gathering = asyncio.ensure_future(ctx.gather(quick(), slow()))
+    await passes()
+    gate.set()
+    await gathering
+    assert (seen, turn.at_work) == ([2, 1], 1)
+
+
+async def test_who_waits_for_an_answer_or_to_be_allowed_to_speak_is_not_at_work() -> None:
+    turn = CountedTurn()
+    ctx = Context(turn)
+    gate = asyncio.Event()
+
+    async def speak() -> None:
+        await gate.wait()
+        await ctx.say("me too")
+
+    gathering = asyncio.ensure_future(ctx.gather(ctx.ask("a?"), ctx.ask("b?"), speak()))
+    await passes()
+    assert turn.at_work == 1
+    gate.set()
+    await passes()
+    assert turn.at_work == 0
+    turn.may_answer.set()
+    assert await gathering == ["1", "2", None]
+    assert (turn.seen[0], turn.at_work) == (0, 1)
+
+
+@pytest.mark.parametrize("is_stopped", [True, False])
+async def test_all_is_as_before_when_a_gathering_is_stopped(is_stopped: bool) -> None:  # noqa: FBT001 - a case
+    turn = CountedTurn()
+    ctx = Context(turn)
+
+    async def fail() -> None:
+        await passes()
+        raise ValueError
+
+    waiting = asyncio.Event().wait() if is_stopped else fail()
+    gathering = asyncio.ensure_future(ctx.gather(ctx.ask("a?"), ctx.ask("b?"), waiting))
+    await passes()
+    if is_stopped:
+        gathering.cancel()
+    with pytest.raises(asyncio.CancelledError if is_stopped else ValueError):
+        await gathering
+    assert turn.at_work == 1
+
+
+# --- waiting that is given up -------------------------------------------------------------------
+
+
+async def test_a_gathering_that_was_left_is_left_again() -> None:
+    async def work(ctx: Context, said: list[str]) -> None:
+        gathering = asyncio.ensure_future(ctx.gather(asyncio.Event().wait()))
+        await passes()
+        said.append("left" if not gathering.done() else "done")
+        gathering.cancel()
+        await asyncio.gather(gathering, return_exceptions=True)
+        await ctx.step(lambda: 1, name="after")
+
+    said: list[str] = []
+    turn = RememberingTurn()
+    await work(Context(turn), said)
+    await work(Context(turn.again()), said)
+    assert said == ["left", "left"]
+    assert [entry.kind for entry in turn.journal] == ["gather", "floor", "step"]

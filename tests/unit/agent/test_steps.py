@@ -119,7 +119,7 @@ def pay_by_hint(amount: int, idempotency_key: str) -> "Decimal | str":
 
 @pytest.mark.parametrize("function", [pay, pay_plainly, Payer(), partial(pay), pay_by_hint])
 async def test_who_takes_a_key_is_given_one(function: Callable[..., object]) -> None:
-    assert await taken(function, 5, name="pay") == "5 by task-1/1"
+    assert await taken(function, 5, name="pay") == "5 by task-1/1/pay"
 
 
 async def test_the_key_is_that_of_the_place_and_the_same_until_it_is_recorded() -> None:
@@ -143,7 +143,7 @@ async def test_the_key_is_that_of_the_place_and_the_same_until_it_is_recorded() 
     await ctx.step(len, "x")
     await ctx.step(work)
     await ctx.step(work)
-    assert keys == ["task-1/2", "task-1/2", "task-1/3"]
+    assert keys == ["task-1/2/work", "task-1/2/work", "task-1/3/work"]
 
 
 # --- functions of every kind ------------------------------------------------------------------

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from dragoman.engine.commands import AddArtifact, Say
-from dragoman.engine.journal import TURN, JournalEntry, Replay
+from dragoman.engine.journal import END, FLOOR, TURN, JournalEntry, Replay
 from dragoman.errors import DivergedError, InvalidAgentResponseError
 from dragoman.model.messages import text_of
 from tests.unit.engine.replaying import BEGINNING, Call, Chunk, Op, Speak, World, play
@@ -155,15 +155,83 @@ def test_an_artifact_goes_on_in_its_branch_from_the_last_result_of_that() -> Non
     assert world.contents() == ["a.b.", "x."]
 
 
-def test_branches_that_had_ended_publish_nothing_more() -> None:
+@pytest.mark.parametrize("end", [b"", b"!1", b"~"])
+def test_branches_that_had_ended_publish_nothing_more(end: bytes) -> None:
     world = World()
     play([Speak("one")], world, branch="1.0")
+    world.note(FLOOR, "1", end)
     replay = world.crash(len(world.timeline))
-    replay.leave_as_is("1.")
     play([Speak("ONE"), Speak("more"), Chunk(0, "more.")], world, replay, branch="1.0")
     play([Speak("deep")], world, replay, branch="1.1/1.0")
     play([Speak("another")], world, replay, branch="2.0")
     assert (world.said(), world.contents()) == (["one", "another"], [])
+
+
+def test_those_one_of_which_has_the_floor_have_not_ended() -> None:
+    world = World()
+    world.note(FLOOR, "1", b"1.0")
+    replay = world.crash(len(world.timeline))
+    play([Speak("more")], world, replay, branch="1.0")
+    assert world.said() == ["more"]
+
+
+def test_what_ended_branches_have_added_to_an_artifact_stays_there() -> None:
+    world = World()
+    head = [Chunk(0, "head.", is_named=True), Call("gather")]
+    play(head, world)
+    chapter = [Chunk(0, "chapter.", append=True, is_named=True)]
+    play(chapter, world, branch="1.0")
+    world.note(FLOOR, "1", b"")
+    replay = world.crash(len(world.timeline))
+    play(head, world, replay)
+    play(chapter, world, replay, branch="1.0")
+    replay.recall(FLOOR, "1")
+    play([Chunk(0, "end.", append=True, is_named=True)], world, replay)
+    assert world.contents() == ["head.chapter.end."]
+
+
+def test_what_one_branch_adds_again_takes_nothing_from_another() -> None:
+    world = World()
+    play([Chunk(0, "head.", is_named=True), Call("gather")], world)
+    one = [Chunk(0, "one.", append=True, is_named=True)]
+    two = [Chunk(0, "two.", append=True, is_named=True), Call()]
+    play(one, world, branch="1.0")
+    play(two, world, branch="1.1")
+    replay = world.crash(len(world.timeline))
+    play([Chunk(0, "HEAD.", is_named=True), Call("gather")], world, replay)
+    play(two, world, replay, branch="1.1")
+    play(one, world, replay, branch="1.0")
+    assert world.contents() == ["head.two.one."]
+
+
+# --- further than before ------------------------------------------------------------------------
+
+
+def test_a_branch_that_got_further_than_before_says_something_new() -> None:
+    world, replay = after([Speak("one"), Speak("two"), Chunk(0, "a.", last=True, is_named=True)])
+    play([Speak("one"), Call()], world, replay)
+    replay.pass_by("")
+    play([Speak("three"), Chunk(0, "b.", last=True, is_named=True)], world, replay)
+    assert (world.said(), world.contents()) == (["one", "two", "three"], ["b."])
+
+
+def test_a_turn_that_had_its_last_word_is_done() -> None:
+    world, replay = after([Speak("one")])
+    assert not replay.is_done
+    world.note(END, "")
+    assert world.crash(len(world.timeline)).is_done
+    world.next_turn()
+    assert not world.crash(len(world.timeline)).is_done
+
+
+def test_entries_are_told_apart_that_are_not_of_the_first_branch() -> None:
+    world = World()
+    world.next_turn()
+    play([Call(), Call()], world)
+    play([Call(), Speak("beside")], world, branch="1.0")
+    replay = world.crash(len(world.timeline))
+    assert (replay.begun_n, replay.beside) == (1, 2)
+    assert (replay.results_of(""), replay.results_of("1.0"), replay.results_of("1.1")) == (2, 1, 0)
 
 
 # --- turns ------------------------------------------------------------------------------------

@@ -260,7 +260,7 @@ async def test_a_turn_whose_output_was_lost_is_run_again_and_nothing_is_missing(
     async def run(turn: Turn) -> Outcome:
         await turn.say(agent_message("one"))
         if turn.recall("step", "pay") is None:
-            steps.append(turn.call_key())
+            steps.append(turn.call_key("pay"))
             await turn.record("step", "pay", b"1")
         if len(runs) == 1:
             outage.begin()
@@ -285,7 +285,7 @@ async def test_a_turn_whose_output_was_lost_is_run_again_and_nothing_is_missing(
     task = await on.task()
     assert (task.status.state, status_text(task)) == (COMPLETED, "done")
     assert said(task) == ["hello", "one", "two"]
-    assert (len(runs), steps) == (2, ["t-1/1"])
+    assert (len(runs), steps) == (2, ["t-1/0/1/pay"])
     # Nothing has failed.
     assert caplog.messages == ["task t-1 is run again: output of it was lost with its store"]
 

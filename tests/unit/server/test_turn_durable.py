@@ -116,10 +116,26 @@ async def fails(call: Coroutine[object, object, object]) -> str:
     return caught.value.message
 
 
-async def test_the_key_of_a_call_is_the_place_it_will_have_in_the_journal(stage: Stage) -> None:
-    assert stage.turn.call_key() == "t-1/1"
+async def test_the_key_of_a_call_is_its_place_in_the_turn_and_its_name(stage: Stage) -> None:
+    assert stage.turn.call_key("pay") == "t-1/0/1/pay"
     stage.turn.note("now", "", b"1")
-    assert stage.turn.call_key() == "t-1/2"
+    assert stage.turn.call_key("pay") == "t-1/0/2/pay"
+
+
+async def test_the_key_of_a_call_does_not_depend_on_what_others_record_and_say(
+    stage: Stage,
+) -> None:
+    stage.turn.join()
+
+    async def beside() -> None:
+        branch.set("1.0")
+        stage.turn.note("now", "", b"1")
+        await stage.turn.say(agent_message("beside"))
+
+    await asyncio.ensure_future(beside())
+    assert stage.turn.call_key("pay") == "t-1/0/1/pay"
+    await stage.turn.say(agent_message("after"))
+    assert stage.turn.call_key("pay") == "t-1/0/1/pay"
 
 
 async def test_a_turn_that_is_run_again_recalls_and_then_goes_on() -> None:

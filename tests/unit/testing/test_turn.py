@@ -64,13 +64,13 @@ async def test_who_waits_forever_for_an_answer_that_does_not_come_fails_the_test
 
 async def test_every_durable_call_is_made_and_kept() -> None:
     turn = RecordingTurn("hi")
-    assert turn.call_key() == "task-1/1"
+    assert turn.call_key("pay") == "task-1/1/pay"
     assert turn.recall("step", "pay") is None
     await turn.record("step", "pay", b"1")
     turn.note("now", "", b"2")
     assert turn.recall("step", "pay") is None
     assert turn.noted == [("step", "pay"), ("now", "")]
-    assert turn.call_key() == "task-1/3"
+    assert turn.call_key("pay") == "task-1/3/pay"
 
 
 async def test_a_sleep_is_over_at_once_and_moves_the_time_on() -> None:
