@@ -16,6 +16,7 @@ from dragoman.client.reply import ReplyView
 from dragoman.errors import InvalidParamsError, UnavailableError, UnsupportedOperationError
 from dragoman.model.messages import Message, text_of
 from dragoman.model.tasks import TaskState
+from dragoman.service.worker import Waits
 from dragoman.testing import pair
 from tests.unit.agent.remembering import RememberingTurn
 
@@ -103,9 +104,14 @@ class DyingTurn(RememberingTurn):
     """A turn whose process dies when its caller has answered, before that is passed on."""
 
     async def ask(
-        self, message: Message, *, is_auth: bool = False, timeout_seconds: float | None = None
+        self,
+        message: Message,
+        *,
+        is_auth: bool = False,
+        timeout_seconds: float | None = None,
+        waits: Waits | None = None,
     ) -> Message:
-        await super().ask(message, is_auth=is_auth, timeout_seconds=timeout_seconds)
+        await super().ask(message, is_auth=is_auth, timeout_seconds=timeout_seconds, waits=waits)
         self.put_aside()
         raise asyncio.CancelledError
 
@@ -208,11 +214,18 @@ class CancelingTurn(RememberingTurn):
         self._remote = remote
 
     async def ask(
-        self, message: Message, *, is_auth: bool = False, timeout_seconds: float | None = None
+        self,
+        message: Message,
+        *,
+        is_auth: bool = False,
+        timeout_seconds: float | None = None,
+        waits: Waits | None = None,
     ) -> Message:
         for reply in await tasks_of(self._remote):
             await self._remote.cancel(reply.task_id)
-        return await super().ask(message, is_auth=is_auth, timeout_seconds=timeout_seconds)
+        return await super().ask(
+            message, is_auth=is_auth, timeout_seconds=timeout_seconds, waits=waits
+        )
 
 
 async def test_a_call_that_was_answered_without_a_task_is_so_again(remote: RemoteAgent) -> None:

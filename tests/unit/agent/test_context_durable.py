@@ -11,6 +11,7 @@ from dragoman.agent.sync_context import SyncContext
 from dragoman.agent.threads import ThreadCalls, Threads
 from dragoman.errors import DivergedError, InvalidParamsError, NoAnswerError, UsageError
 from dragoman.model.messages import Message, text_of
+from dragoman.service.worker import Waits
 from dragoman.testing.turn import RecordingTurn, user_message
 from tests.unit.agent.remembering import RememberingTurn
 
@@ -34,10 +35,17 @@ class ImpatientTurn(RecordingTurn):
         self.limits: list[float | None] = []
 
     async def ask(
-        self, message: Message, *, is_auth: bool = False, timeout_seconds: float | None = None
+        self,
+        message: Message,
+        *,
+        is_auth: bool = False,
+        timeout_seconds: float | None = None,
+        waits: Waits | None = None,
     ) -> Message:
         self.limits.append(timeout_seconds)
-        return await super().ask(message, is_auth=is_auth, timeout_seconds=timeout_seconds)
+        return await super().ask(
+            message, is_auth=is_auth, timeout_seconds=timeout_seconds, waits=waits
+        )
 
 
 # --- asking for a while -----------------------------------------------------------------------
