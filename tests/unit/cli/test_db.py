@@ -83,11 +83,26 @@ def test_a_limit_that_is_no_number_is_refused(cli: Cli) -> None:
     assert (result.code, "--limit must be a whole number" in result.err) == (2, True)
 
 
-def test_a_store_of_another_version_is_named(cli: Cli, path: Path) -> None:
+def test_a_store_of_an_older_version_is_not_checked_but_told_how_to_upgrade(
+    cli: Cli, path: Path
+) -> None:
     change(path, "PRAGMA user_version = 2")
     result = cli("db", "check")
-    assert result.code == 1
-    assert result.field("Finding").startswith("schema: it is of version 2")
+    # It is no finding: nothing is wrong with the store, and nobody needs a backup.
+    assert (result.code, result.out) == (2, "")
+    assert f"older version (schema 2, this Dragoman has {latest_version()})" in result.err
+    assert "cannot be checked" in result.err
+    assert f"run dragoman db upgrade --store sqlite:///{path}\n" in result.err
+    error = cli("db", "check", "-o", "json").error
+    assert (error["code"], "cannot be checked" in error["message"]) == ("A2ACLI_ERR_USAGE", True)
+
+
+def test_a_store_of_a_newer_version_is_not_checked(cli: Cli, path: Path) -> None:
+    change(path, "PRAGMA user_version = 99")
+    result = cli("db", "check")
+    assert (result.code, result.out) == (2, "")
+    assert "newer Dragoman (schema 99" in result.err
+    assert "cannot be checked by this one; upgrade Dragoman" in result.err
 
 
 def test_a_store_is_checked_while_it_is_served(cli: Cli) -> None:
@@ -157,6 +172,33 @@ def test_a_database_is_upgraded_and_vacuumed(postgres: Cli, database: str) -> No
     assert document["store"] == database
     assert document["schemaBefore"] == document["schemaAfter"] == latest_postgres()
     assert postgres("db", "vacuum", "-o", "json").json["bytesAfter"] > 0
+
+
+@pytest.mark.parametrize(
+    ("statement", "versions", "remedy"),
+    [
+        (
+            "UPDATE schema_version SET version = version - 1",
+            f"(schema {latest_postgres() - 1}, this Dragoman has {latest_postgres()})",
+            "run dragoman db upgrade --store postgresql://postgres@",
+        ),
+        # Servers of this version go on with it, but it may have rules that they do not know.
+        (
+            "UPDATE schema_version SET version = version + 1",
+            f"(schema {latest_postgres() + 1}, this one knows {latest_postgres()})",
+            "by this one; upgrade Dragoman",
+        ),
+    ],
+)
+def test_a_database_of_another_version_is_not_checked(
+    postgres: Cli, database: str, statement: str, versions: str, remedy: str
+) -> None:
+    change_postgres(database, statement)
+    result = postgres("db", "check")
+    assert (result.code, result.out) == (2, "")
+    for told in (versions, "cannot be checked", remedy):
+        assert told in result.err
+    assert "s3cret" not in result.err
 
 
 def test_a_task_in_a_database_is_inspected(postgres: Cli, database: str) -> None:

@@ -53,8 +53,11 @@ def test_the_file_of_another_program_is_refused(connection: sqlite3.Connection) 
 def test_an_older_file_is_told_what_to_run(connection: sqlite3.Connection) -> None:
     migrate(PATH, connection)
     connection.execute("PRAGMA user_version = 1")
-    with pytest.raises(UsageError, match=r"older version \(1 of \d+\); run dragoman db upgrade"):
-        check_current(PATH, connection)
+    with pytest.raises(UsageError) as caught:
+        check_current(PATH, connection, verb="checked")
+    assert f"(schema 1, this Dragoman has {latest_version()})" in str(caught.value)
+    assert "cannot be checked" in str(caught.value)
+    assert str(caught.value).endswith("run dragoman db upgrade --store sqlite:///tasks.db")
 
 
 def test_a_newer_file_is_refused(connection: sqlite3.Connection) -> None:
