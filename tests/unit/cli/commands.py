@@ -11,7 +11,7 @@ from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-__all__ = ("AGENT", "Running", "call", "running")
+__all__ = ("AGENT", "PROGRAM", "Running", "call", "environment", "running")
 
 AGENT = '''\
 from dragoman import Agent
@@ -27,7 +27,7 @@ async def echo(text: str) -> str:
     return text
 '''
 
-_PROGRAM = (sys.executable, "-m", "dragoman")
+PROGRAM = (sys.executable, "-m", "dragoman")
 
 
 def environment(**variables: str) -> dict[str, str]:
@@ -40,7 +40,7 @@ def environment(**variables: str) -> dict[str, str]:
 def call(folder: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
     """Run a command to its end."""
     return subprocess.run(
-        [*_PROGRAM, *arguments],
+        [*PROGRAM, *arguments],
         cwd=folder,
         env=environment(**variables),
         capture_output=True,
@@ -99,7 +99,7 @@ def running(
 ) -> Generator[Running]:
     """Serve until the block ends, which begins when a line with ``until`` has been said."""
     process = subprocess.Popen(
-        [*_PROGRAM, "serve", *arguments],
+        [*PROGRAM, "serve", *arguments],
         cwd=folder,
         env=environment(**variables),
         stdout=subprocess.PIPE,

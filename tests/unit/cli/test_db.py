@@ -7,7 +7,8 @@ from dragoman.stores.postgres.schema import latest_version as latest_postgres
 from dragoman.stores.sqlite.lock import FileLock
 from dragoman.stores.sqlite.schema import latest_version
 from tests.cli.calling import Cli
-from tests.unit.cli.commands import AGENT, running
+from tests.disks import DISK, run_on_small_disk
+from tests.unit.cli.commands import AGENT, PROGRAM, environment, running
 from tests.unit.stores.postgres.populated import change as change_postgres
 from tests.unit.stores.postgres.populated import populated
 from tests.unit.stores.postgres.populated import task_of as task_of_postgres
@@ -142,6 +143,27 @@ def test_versions_are_told_before_and_after(cli: Cli) -> None:
     document = cli("db", "upgrade", "-o", "json").json
     assert (document["schemaBefore"], document["schemaAfter"]) == (latest, latest)
     assert cli("db", "upgrade").field("Schema after") == str(latest)
+
+
+@pytest.mark.parametrize(
+    ("command", "pages", "what"),
+    [
+        # Who reads writes into the index of the log.
+        ("check", 0, "cannot be opened: the disk is full; make room"),
+        ("vacuum", 0, "cannot be opened: the disk is full; make room"),
+        ("upgrade", 0, "cannot be opened: the disk is full; make room"),
+        # The lock, the log and its index, but no copy.
+        ("vacuum", 12, "cannot be rewritten: the disk is full, or that of temporary files"),
+    ],
+)
+def test_a_full_disk_is_told(path: Path, cli: Cli, command: str, pages: int, what: str) -> None:
+    folder = cli.folder
+    line = [*PROGRAM, "db", command, "--store", f"sqlite:///{DISK}/{path.name}"]
+    done = run_on_small_disk(
+        folder, line, left_pages=pages, file=path.name, environment=environment()
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"Error: {folder}/{DISK}/{path.name} {what}" in done.stderr
 
 
 # --- PostgreSQL ---------------------------------------------------------------------------------

@@ -20,7 +20,8 @@ from dragoman.model.operations import Operation, SendMessageRequest
 from dragoman.model.parts import Part
 from dragoman.model.tasks import Task
 from dragoman.server.config import Settings
-from tests.unit.cli.commands import AGENT, call, running
+from tests.disks import DISK, run_on_small_disk
+from tests.unit.cli.commands import AGENT, PROGRAM, call, environment, running
 from tests.unit.server.certificates import write_files
 
 # The library has no types.
@@ -493,6 +494,24 @@ def test_a_store_in_a_folder_that_is_not_there_ends_the_process_with_one_line(
 ) -> None:
     line = told_in_one_line(folder, "bot.py", "--port", "0", "--store", "sqlite:///no/tasks.db")
     assert "no" in line
+
+
+@pytest.mark.parametrize(
+    ("pages", "what"),
+    [
+        (0, "cannot write disk/tasks.db.lock"),  # Not even for the lock.
+        (1, "cannot write to disk/tasks.db"),  # SQLite says that the disk is full.
+        (5, "cannot write to disk/tasks.db"),  # It says "disk I/O error".
+    ],
+)
+def test_a_full_disk_ends_the_process_with_one_line(folder: Path, pages: int, what: str) -> None:
+    store = f"sqlite:///{DISK}/tasks.db"
+    command = [*PROGRAM, "serve", "bot.py", "--port", "0", "--store", store]
+    done = run_on_small_disk(folder, command, left_pages=pages, environment=environment())
+    assert done.returncode == 2
+    assert done.stderr == (
+        f"dragoman: error: {what}: the disk is full; make room or use another --store\n"
+    )
 
 
 def test_a_store_that_is_none_ends_the_process_with_one_line(folder: Path) -> None:

@@ -7,10 +7,11 @@ from collections.abc import Generator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from dragoman.errors import StoreError
+from dragoman.errors import StoreError, UsageError
 from dragoman.stores.sqlite.connection import connect_writer, prepare_database
 from dragoman.stores.sqlite.inspection import looking_at
 from dragoman.stores.sqlite.lock import FileLock
+from dragoman.stores.sqlite.room import is_full
 from dragoman.stores.sqlite.schema import stored_version
 
 __all__ = ("upgrade", "vacuum")
@@ -53,6 +54,12 @@ def _alone(path: Path) -> Generator[None]:
     try:
         yield
     except sqlite3.Error as error:
+        if is_full(error, path):
+            message = (
+                f"{path} cannot be rewritten: the disk is full, or that of temporary files "
+                "(SQLITE_TMPDIR, else /var/tmp); make room for two copies of it"
+            )
+            raise UsageError(message) from error
         raise StoreError(f"{path}: SQLite failed: {error}") from error
     finally:
         lock.release()
