@@ -23,6 +23,7 @@ from dragoman.cli.parser import Parser
 from dragoman.cli.ports import address_of, listen, listen_beside
 from dragoman.cli.tracing import check_tracing, tracing
 from dragoman.cli.values import split_list
+from dragoman.clock import SystemClock
 from dragoman.errors import UsageError
 from dragoman.server.config import Settings, load_settings, read_config_file
 from dragoman.server.push_setup import check_push
@@ -60,6 +61,9 @@ _GRPC_SPARE_SECONDS: Final = 1
 
 _JOIN_SECONDS: Final = 0.5
 """How long threads that have nothing to do may take to notice that they are to end."""
+
+_ID_LENGTH: Final = 6
+"""How much of a fresh id the request to try has: 24 bits, all of them random."""
 
 _EPILOG: Final = """\
 Every option can also be set in the environment (DRAGOMAN_PORT=9000) or in a TOML file (port = 9000;
@@ -505,7 +509,9 @@ def _banner(
     title: str, scheme: str, listener: socket.socket, grpc_targets: str, settings: Settings
 ) -> str:
     url = f"{scheme}://{address_of(listener)}"
-    request = '{"message":{"messageId":"m-1","role":"ROLE_USER","parts":[{"text":"hello"}]}}'
+    # A new one at every start: an agent that was changed would be given its old answer otherwise.
+    message = f'"messageId":"m-{SystemClock().new_id()[-_ID_LENGTH:]}"'
+    request = f'{{"message":{{{message},"role":"ROLE_USER","parts":[{{"text":"hello"}}]}}}}'
     public = f"  public: {settings.public_url}\n" if settings.public_url else ""
     return (
         f"{title} is served at {url} (store: {without_password(settings.store)})\n"

@@ -4,6 +4,7 @@ import re
 import signal
 import socket
 import ssl
+import subprocess
 import sys
 from collections.abc import Generator, Mapping
 from pathlib import Path
@@ -21,7 +22,8 @@ from dragoman.model.parts import Part
 from dragoman.model.tasks import Task
 from dragoman.server.config import Settings
 from tests.disks import DISK, run_on_small_disk
-from tests.unit.cli.commands import AGENT, PROGRAM, call, environment, running
+from tests.programs import need
+from tests.unit.cli.commands import AGENT, PROGRAM, Running, call, environment, running
 from tests.unit.server.certificates import write_files
 
 # The library has no types.
@@ -336,6 +338,28 @@ def test_the_banner_has_an_address_that_can_be_called(folder: Path) -> None:
     with running(folder, *arguments) as server:
         assert server.url.startswith("http://127.0.0.1:")
         assert get(f"{server.url}/healthz") == b'{"status":"ok"}'
+        assert server.stop() == 0
+
+
+def tried(server: Running) -> str:
+    """Paste what the banner says to try, since the last start; return the id of the task."""
+    line = server.output.rpartition("  try:   ")[2].partition("\n")[0]
+    need("curl")
+    # The plainest of shells; others read it alike.
+    done = subprocess.run(
+        [need("sh"), "-c", line], capture_output=True, text=True, timeout=10, check=True
+    )
+    return json.loads(done.stdout)["task"]["id"]
+
+
+def test_what_the_banner_says_to_try_is_new_after_a_reload(folder: Path) -> None:
+    with running(folder, "bot.py", "--port", "0", "--reload") as server:
+        first = tried(server)
+        # Else it would be taken for the same message, and get the answer of the old code.
+        (folder / "bot.py").write_text(AGENT.replace('"Echo"', '"Parrot"'))
+        server.wait_for("Parrot 1.0.0 is served at")
+        server.wait_for("stop:")
+        assert tried(server) != first
         assert server.stop() == 0
 
 
