@@ -237,8 +237,13 @@ def run_server(given: dict[str, object], load: Callable[[], Served], *, watch: s
         load: makes the agent, in the process that serves it.
         watch: the file whose folder is looked at for changes, with ``--reload``.
     """
+    return _telling(partial(_serve_until_stopped, given, load, watch))
+
+
+def _telling(serve: Callable[..., int], **options: object) -> int:
+    """Serve, and tell what cannot be done by an error line and the exit code."""
     try:
-        return _serve_until_stopped(given, load, watch)
+        return serve(**options)
     except UsageError as error:
         sys.stderr.write(f"dragoman: error: {error}\n")
         return EXIT_CODES[USAGE]
@@ -534,7 +539,9 @@ def _reload(
     folder = place.resolve().parent if place.exists() else Path.cwd()
     config = uvicorn.Config("reloaded", reload=True, reload_dirs=[str(folder)], log_config=None)
     # uvicorn declares a target without result; it does not look at ours.
-    reloader = ChangeReload(config, target=serve, sockets=[listener])  # type: ignore[arg-type] - see above
+    # What cannot be served is told, and may be mended: the next change starts it anew.
+    target = partial(_telling, serve)
+    reloader = ChangeReload(config, target=target, sockets=[listener])  # type: ignore[arg-type] - see above
     reloader.should_restart()  # Looks at the files now, so that no change from here on is missed.
     reloader.run()
     return 0

@@ -67,6 +67,15 @@ class Running:
                 return
         raise AssertionError(f"{text!r} was not said")
 
+    def wait_for_error(self, text: str) -> None:
+        """Read on in what it says is wrong until a line holds the text."""
+        assert self._process.stderr is not None
+        for line in self._process.stderr:
+            self.errors += line
+            if text in line:
+                return
+        raise AssertionError(f"{text!r} was not said")
+
     @property
     def url(self) -> str:
         """Where it says that it is served."""
@@ -90,7 +99,7 @@ class Running:
     def _read_rest(self) -> None:
         rest, errors = self._process.communicate(timeout=15)
         self.output += rest
-        self.errors = errors
+        self.errors += errors
 
 
 @contextmanager

@@ -546,6 +546,21 @@ def test_a_store_that_is_none_ends_the_process_with_one_line(folder: Path) -> No
 def test_a_mistake_in_the_users_file_is_shown_where_it_is(folder: Path) -> None:
     (folder / "broken.py").write_text("def broken(:\n")
     done = call(folder, "serve", "broken.py", "--port", "0", "--store", "memory:")
-    assert done.returncode == 1
-    assert 'broken.py", line 1' in done.stderr
-    assert "SyntaxError" in done.stderr
+    assert done.returncode == 2
+    first, place, *_, last = done.stderr.splitlines()
+    assert first == "dragoman: error: broken.py cannot be loaded"
+    assert place.endswith('broken.py", line 1')
+    assert last == "SyntaxError: invalid syntax"
+
+
+def test_a_mistake_that_is_mended_is_reloaded(folder: Path) -> None:
+    options = ("bot.py", "--port", "0", "--store", "memory:", "--reload")
+    with running(folder, *options) as server:
+        (folder / "bot.py").write_text("def broken(:\n")
+        server.wait_for_error("SyntaxError: invalid syntax")
+        (folder / "bot.py").write_text(AGENT.replace('"Echo"', '"Parrot"'))
+        server.wait_for("Parrot 1.0.0 is served at")
+        assert server.stop() == 0
+    assert "dragoman: error: bot.py cannot be loaded\n" in server.errors
+    # It is told as without --reload, and not by the process in which it happened.
+    assert "multiprocessing" not in server.errors
