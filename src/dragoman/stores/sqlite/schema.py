@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = (
     "APPLICATION_ID",
     "check_current",
+    "check_not_newer",
     "check_ours",
     "expected_schema",
     "latest_version",
@@ -62,6 +63,13 @@ def check_current(path: Path, connection: sqlite3.Connection, *, verb: str = "us
         raise older(str(path), f"sqlite:///{path}", version, latest, verb=verb)
 
 
+def check_not_newer(path: Path, connection: sqlite3.Connection) -> None:
+    """Raise UsageError if a file of ours was written by a newer Dragoman; says what to do."""
+    version, latest = stored_version(connection), latest_version()
+    if version > latest:
+        raise newer(str(path), version, latest)
+
+
 def migrate(path: Path, connection: sqlite3.Connection) -> None:
     """Bring an empty file, or one of ours, up to date; raises UsageError for any other."""
     migrations = read_migrations(_PACKAGE)
@@ -70,8 +78,7 @@ def migrate(path: Path, connection: sqlite3.Connection) -> None:
         check_ours(path, connection)
     else:
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-    if version > len(migrations):
-        raise newer(str(path), version, len(migrations))
+    check_not_newer(path, connection)
     connection.execute("PRAGMA journal_mode = WAL")
     for number, script in enumerate(migrations[version:], version + 1):
         connection.executescript(

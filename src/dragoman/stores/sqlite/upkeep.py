@@ -12,7 +12,7 @@ from dragoman.stores.sqlite.connection import connect_writer, prepare_database
 from dragoman.stores.sqlite.inspection import looking_at
 from dragoman.stores.sqlite.lock import FileLock
 from dragoman.stores.sqlite.room import is_full
-from dragoman.stores.sqlite.schema import stored_version
+from dragoman.stores.sqlite.schema import check_not_newer, stored_version
 
 __all__ = ("upgrade", "vacuum")
 
@@ -21,7 +21,8 @@ def upgrade(path: Path) -> tuple[int, int]:
     """Bring a database up to date; return the version it had, and the one it has.
 
     Raises:
-        UsageError: a server uses it, there is none, or it cannot be upgraded; with a remedy.
+        UsageError: a server uses it, there is none, it is of a newer version, it cannot be
+            upgraded, or the disk is full; with a remedy.
         StoreError: SQLite fails.
     """
     with _alone(path):
@@ -46,9 +47,10 @@ def vacuum(path: Path) -> tuple[int, int]:
 
 @contextmanager
 def _alone(path: Path) -> Generator[None]:
-    """Keep servers away from a database that exists and is ours."""
-    with looking_at(path):
-        pass  # It can be read, and is ours.
+    """Keep servers away from a database that exists, is ours, and not of a newer version."""
+    with looking_at(path) as connection:
+        # What a newer one relies on is not known here: nothing is rewritten on a guess.
+        check_not_newer(path, connection)
     lock = FileLock(path)
     lock.acquire()
     try:
