@@ -10,7 +10,7 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from time import monotonic
@@ -253,14 +253,15 @@ def _telling(serve: Callable[..., int], **options: object) -> int:
 
 def _serve_until_stopped(given: dict[str, object], load: Callable[[], Served], watch: str) -> int:
     config = given.pop("config", None)
-    file = _config_file(config if isinstance(config, str) else None)
+    path = _config_file(config if isinstance(config, str) else None)
+    file = {} if path is None else read_config_file(path)
     own = {
         name: given.pop(name, os.environ.get(f"DRAGOMAN_{name.upper()}", file.get(name, default)))
         for name, default in _OWN.items()
     }
     _check_choice("log_level", own["log_level"], LEVELS)
     _check_choice("log_format", own["log_format"], FORMATS)
-    settings = load_settings(given, os.environ, file, known_elsewhere=frozenset(_OWN))
+    settings = _settings(given, path, file)
     check_push(settings)
     check_tracing(str(own["otlp"]))
     _tls(own)
@@ -277,12 +278,21 @@ def _serve_until_stopped(given: dict[str, object], load: Callable[[], Served], w
         return serve(sockets=[listener])
 
 
-def _config_file(path: str | None) -> dict[str, object]:
+def _config_file(path: str | None) -> Path | None:
+    """Return the file that settings are read from, None if there is none."""
     named = path or os.environ.get("DRAGOMAN_CONFIG")
     if named:
-        return read_config_file(Path(named))
+        return Path(named)
     default = Path(_CONFIG_FILE)
-    return read_config_file(default) if default.is_file() else {}
+    return default if default.is_file() else None
+
+
+def _settings(given: dict[str, object], path: Path | None, file: Mapping[str, object]) -> Settings:
+    try:
+        return load_settings(given, os.environ, file, known_elsewhere=frozenset(_OWN))
+    except UsageError as error:
+        # Which file that was is known here alone.
+        raise UsageError(str(error).replace("the config file:", f"{path}:", 1)) from None
 
 
 def _check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:

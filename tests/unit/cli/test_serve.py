@@ -182,6 +182,7 @@ def test_what_is_wrong_with_webhooks_is_told_in_one_line(
 def test_a_host_that_is_not_ours_is_told(host: str, capsys: pytest.CaptureFixture[str]) -> None:
     line = refused("--host", host, "--port", "0", capsys=capsys)
     assert line.startswith(f"cannot listen on {host} port 0: ")
+    assert line.endswith(" with --host")
 
 
 @pytest.mark.usefixtures("alone")
@@ -225,7 +226,9 @@ def test_an_environment_that_is_wrong_is_told(
         (["--config", "x.toml"], {}, {}, "cannot read x.toml: No such file"),
         ([], {"DRAGOMAN_CONFIG": "x.toml"}, {}, "cannot read x.toml: No such file"),
         ([], {}, {"dragoman.toml": "= 1"}, "dragoman.toml is not valid TOML"),
-        ([], {}, {"dragoman.toml": "prot = 1"}, "the config file: there is no setting called"),
+        ([], {}, {"dragoman.toml": "prot = 1"}, "dragoman.toml: there is no setting called 'prot'"),
+        (["--config", "x.toml"], {}, {"x.toml": "max_parts = 0"}, "x.toml: Expected `int` >= 1"),
+        ([], {"DRAGOMAN_CONFIG": "y.toml"}, {"y.toml": "prot = 1"}, "y.toml: there is no setting"),
         (["--config", "x.toml"], {}, {"x.toml": "", "dragoman.toml": "prot = 1"}, "cannot listen"),
     ],
 )
