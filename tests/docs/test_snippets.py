@@ -317,3 +317,14 @@ def test_the_agent_of_the_readme_has_six_lines() -> None:
     agent = (ROOT / "examples" / "haiku" / "agent.py").read_text()
     assert len(agent.splitlines()) == 6
     assert blocks_of(ROOT / "README.md")[0].text == agent
+
+
+def test_what_the_readme_leaves_in_a_checkout_is_not_committed() -> None:
+    blocks = blocks_of(ROOT / "README.md")
+    files = {block.title for block in blocks if block.title}
+    for block in blocks:
+        files |= set(re.findall(r"> ([\w.]+)", block.text)) if block.language == "sh" else set()
+    assert "followed.jsonl" in files
+    # The store of a server without --store, with its log, its lock and its keys.
+    ignored = (ROOT / ".gitignore").read_text().splitlines()
+    assert {f"/{name}" for name in files | {"dragoman.db*"}} <= set(ignored)

@@ -55,6 +55,7 @@ __all__ = (
     "CliError",
     "Failure",
     "failure_of",
+    "in_words",
 )
 
 USAGE: Final = "A2ACLI_ERR_USAGE"
@@ -173,6 +174,11 @@ def failure_of(
             return Failure(INTERNAL, told, "add --debug to see where this happened")
 
 
+def in_words(seconds: float) -> str:
+    """Return a time as it stands in a sentence."""
+    return "1 second" if seconds == 1 else f"{seconds:g} seconds"
+
+
 def _protocol_name(problem: A2AError) -> str:
     kind = next((each for each in type(problem).__mro__ if each in SPELLINGS), type(problem))
     return _NAMED_AS.get(kind, kind.__name__)
@@ -195,5 +201,5 @@ def _hint_of(problem: A2AError) -> str:
     if isinstance(problem, VersionNotSupportedError):
         return "speak another version with --a2a-version, or any with --legacy"
     if problem.retry_after_seconds is not None:
-        return f"try again in {problem.retry_after_seconds:g} seconds"
+        return f"try again in {in_words(problem.retry_after_seconds)}"
     return "add --debug to see what was exchanged"

@@ -71,7 +71,7 @@ async def serve_mcp(server: Server[Any], address: Address | None) -> None:
         await serve_stdio(server)
         return
     host, port = address
-    with listen(host, port, option="--http") as listener:
+    with listen(host, port, option="--http", host_option="--http") as listener:
 
         def announce() -> None:
             url = f"http://{address_of(listener)}{PATH}"

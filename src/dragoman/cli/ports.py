@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import socket
 import sys
 
@@ -14,12 +15,18 @@ _CAN_SPREAD = sys.platform == "linux"
 
 
 def listen(
-    host: str, port: int, *, option: str = "--port", is_shared: bool = False
+    host: str,
+    port: int,
+    *,
+    option: str = "--port",
+    host_option: str = "--host",
+    is_shared: bool = False,
 ) -> socket.socket:
     """Take a port.
 
     Args:
         option: what chooses the port, for who has to choose another.
+        host_option: the same for the host.
         is_shared: processes of this one will ``listen_beside`` it.
 
     Raises:
@@ -35,12 +42,22 @@ def listen(
         listener.bind((host, port))
     except OSError as error:
         listener.close()
-        raise UsageError(
-            f"cannot listen on {host} port {port}: {(error.strerror or str(error)).lower()}; "
-            f"stop what uses it or choose another with {option}"
-        ) from None
+        reason = _reason(error, option, host_option)
+        raise UsageError(f"cannot listen on {host} port {port}: {reason}") from None
     listener.set_inheritable(True)
     return listener
+
+
+def _reason(error: OSError, option: str, host_option: str) -> str:
+    """Tell why an address is not to be had, and what to do."""
+    said = (error.strerror or str(error)).lower()
+    if isinstance(error, socket.gaierror):
+        return f"{said}; name an address of this machine with {host_option}"
+    if error.errno == errno.EADDRNOTAVAIL:
+        return f"this machine has no such address; name one that it has with {host_option}"
+    if error.errno == errno.EADDRINUSE:
+        return f"{said}; stop what uses it or choose another with {option}"
+    return f"{said}; choose another with {option} or {host_option}"
 
 
 def listen_beside(listener: socket.socket) -> socket.socket:

@@ -10,7 +10,7 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from time import monotonic
@@ -23,6 +23,7 @@ from dragoman.cli.parser import Parser
 from dragoman.cli.ports import address_of, listen, listen_beside
 from dragoman.cli.tracing import check_tracing, tracing
 from dragoman.cli.values import split_list
+from dragoman.clock import SystemClock
 from dragoman.errors import UsageError
 from dragoman.server.config import Settings, load_settings, read_config_file
 from dragoman.server.push_setup import check_push
@@ -60,6 +61,9 @@ _GRPC_SPARE_SECONDS: Final = 1
 
 _JOIN_SECONDS: Final = 0.5
 """How long threads that have nothing to do may take to notice that they are to end."""
+
+_ID_LENGTH: Final = 6
+"""How much of a fresh id the request to try has: 24 bits, all of them random."""
 
 _EPILOG: Final = """\
 Every option can also be set in the environment (DRAGOMAN_PORT=9000) or in a TOML file (port = 9000;
@@ -233,8 +237,13 @@ def run_server(given: dict[str, object], load: Callable[[], Served], *, watch: s
         load: makes the agent, in the process that serves it.
         watch: the file whose folder is looked at for changes, with ``--reload``.
     """
+    return _telling(partial(_serve_until_stopped, given, load, watch))
+
+
+def _telling(serve: Callable[..., int], **options: object) -> int:
+    """Serve, and tell what cannot be done by an error line and the exit code."""
     try:
-        return _serve_until_stopped(given, load, watch)
+        return serve(**options)
     except UsageError as error:
         sys.stderr.write(f"dragoman: error: {error}\n")
         return EXIT_CODES[USAGE]
@@ -244,14 +253,15 @@ def run_server(given: dict[str, object], load: Callable[[], Served], *, watch: s
 
 def _serve_until_stopped(given: dict[str, object], load: Callable[[], Served], watch: str) -> int:
     config = given.pop("config", None)
-    file = _config_file(config if isinstance(config, str) else None)
+    path = _config_file(config if isinstance(config, str) else None)
+    file = {} if path is None else read_config_file(path)
     own = {
         name: given.pop(name, os.environ.get(f"DRAGOMAN_{name.upper()}", file.get(name, default)))
         for name, default in _OWN.items()
     }
     _check_choice("log_level", own["log_level"], LEVELS)
     _check_choice("log_format", own["log_format"], FORMATS)
-    settings = load_settings(given, os.environ, file, known_elsewhere=frozenset(_OWN))
+    settings = _settings(given, path, file)
     check_push(settings)
     check_tracing(str(own["otlp"]))
     _tls(own)
@@ -268,12 +278,21 @@ def _serve_until_stopped(given: dict[str, object], load: Callable[[], Served], w
         return serve(sockets=[listener])
 
 
-def _config_file(path: str | None) -> dict[str, object]:
+def _config_file(path: str | None) -> Path | None:
+    """Return the file that settings are read from, None if there is none."""
     named = path or os.environ.get("DRAGOMAN_CONFIG")
     if named:
-        return read_config_file(Path(named))
+        return Path(named)
     default = Path(_CONFIG_FILE)
-    return read_config_file(default) if default.is_file() else {}
+    return default if default.is_file() else None
+
+
+def _settings(given: dict[str, object], path: Path | None, file: Mapping[str, object]) -> Settings:
+    try:
+        return load_settings(given, os.environ, file, known_elsewhere=frozenset(_OWN))
+    except UsageError as error:
+        # Which file that was is known here alone.
+        raise UsageError(str(error).replace("the config file:", f"{path}:", 1)) from None
 
 
 def _check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
@@ -505,7 +524,9 @@ def _banner(
     title: str, scheme: str, listener: socket.socket, grpc_targets: str, settings: Settings
 ) -> str:
     url = f"{scheme}://{address_of(listener)}"
-    request = '{"message":{"messageId":"m-1","role":"ROLE_USER","parts":[{"text":"hello"}]}}'
+    # A new one at every start: an agent that was changed would be given its old answer otherwise.
+    message = f'"messageId":"m-{SystemClock().new_id()[-_ID_LENGTH:]}"'
+    request = f'{{"message":{{{message},"role":"ROLE_USER","parts":[{{"text":"hello"}}]}}}}'
     public = f"  public: {settings.public_url}\n" if settings.public_url else ""
     return (
         f"{title} is served at {url} (store: {without_password(settings.store)})\n"
@@ -528,7 +549,9 @@ def _reload(
     folder = place.resolve().parent if place.exists() else Path.cwd()
     config = uvicorn.Config("reloaded", reload=True, reload_dirs=[str(folder)], log_config=None)
     # uvicorn declares a target without result; it does not look at ours.
-    reloader = ChangeReload(config, target=serve, sockets=[listener])  # type: ignore[arg-type] - see above
+    # What cannot be served is told, and may be mended: the next change starts it anew.
+    target = partial(_telling, serve)
+    reloader = ChangeReload(config, target=target, sockets=[listener])  # type: ignore[arg-type] - see above
     reloader.should_restart()  # Looks at the files now, so that no change from here on is missed.
     reloader.run()
     return 0

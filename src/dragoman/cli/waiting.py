@@ -47,5 +47,5 @@ async def within_budget(settings: Settings, *, is_live: bool) -> AsyncGenerator[
         async with asyncio.timeout(None if is_endless else seconds):
             yield
     except TimeoutError:
-        failure = errors.Failure(errors.TIMEOUT, f"gave up after {seconds:g} seconds")
+        failure = errors.Failure(errors.TIMEOUT, f"gave up after {errors.in_words(seconds)}")
         raise errors.CliError(failure) from None

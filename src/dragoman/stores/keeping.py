@@ -27,6 +27,8 @@ class Keeper(Protocol):
     def check(self, found: Callable[[Finding], None], progress: Callable[[int, int], None]) -> None:
         """Look for all that is wrong, as of one moment; a server may go on meanwhile.
 
+        A store of another version is not looked at: that is a UsageError, and no finding.
+
         Args:
             found: told each finding.
             progress: told now and then, and at the end, how many tasks have been checked, and how

@@ -11,7 +11,7 @@ from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-__all__ = ("AGENT", "Running", "call", "running")
+__all__ = ("AGENT", "PROGRAM", "Running", "call", "environment", "running")
 
 AGENT = '''\
 from dragoman import Agent
@@ -27,7 +27,7 @@ async def echo(text: str) -> str:
     return text
 '''
 
-_PROGRAM = (sys.executable, "-m", "dragoman")
+PROGRAM = (sys.executable, "-m", "dragoman")
 
 
 def environment(**variables: str) -> dict[str, str]:
@@ -40,7 +40,7 @@ def environment(**variables: str) -> dict[str, str]:
 def call(folder: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
     """Run a command to its end."""
     return subprocess.run(
-        [*_PROGRAM, *arguments],
+        [*PROGRAM, *arguments],
         cwd=folder,
         env=environment(**variables),
         capture_output=True,
@@ -63,6 +63,15 @@ class Running:
         assert self._process.stdout is not None
         for line in self._process.stdout:
             self.output += line
+            if text in line:
+                return
+        raise AssertionError(f"{text!r} was not said")
+
+    def wait_for_error(self, text: str) -> None:
+        """Read on in what it says is wrong until a line holds the text."""
+        assert self._process.stderr is not None
+        for line in self._process.stderr:
+            self.errors += line
             if text in line:
                 return
         raise AssertionError(f"{text!r} was not said")
@@ -90,7 +99,7 @@ class Running:
     def _read_rest(self) -> None:
         rest, errors = self._process.communicate(timeout=15)
         self.output += rest
-        self.errors = errors
+        self.errors += errors
 
 
 @contextmanager
@@ -99,7 +108,7 @@ def running(
 ) -> Generator[Running]:
     """Serve until the block ends, which begins when a line with ``until`` has been said."""
     process = subprocess.Popen(
-        [*_PROGRAM, "serve", *arguments],
+        [*PROGRAM, "serve", *arguments],
         cwd=folder,
         env=environment(**variables),
         stdout=subprocess.PIPE,

@@ -7,7 +7,8 @@ from dragoman.stores.postgres.schema import latest_version as latest_postgres
 from dragoman.stores.sqlite.lock import FileLock
 from dragoman.stores.sqlite.schema import latest_version
 from tests.cli.calling import Cli
-from tests.unit.cli.commands import AGENT, running
+from tests.disks import DISK, run_on_small_disk
+from tests.unit.cli.commands import AGENT, PROGRAM, environment, running
 from tests.unit.stores.postgres.populated import change as change_postgres
 from tests.unit.stores.postgres.populated import populated
 from tests.unit.stores.postgres.populated import task_of as task_of_postgres
@@ -83,11 +84,26 @@ def test_a_limit_that_is_no_number_is_refused(cli: Cli) -> None:
     assert (result.code, "--limit must be a whole number" in result.err) == (2, True)
 
 
-def test_a_store_of_another_version_is_named(cli: Cli, path: Path) -> None:
+def test_a_store_of_an_older_version_is_not_checked_but_told_how_to_upgrade(
+    cli: Cli, path: Path
+) -> None:
     change(path, "PRAGMA user_version = 2")
     result = cli("db", "check")
-    assert result.code == 1
-    assert result.field("Finding").startswith("schema: it is of version 2")
+    # It is no finding: nothing is wrong with the store, and nobody needs a backup.
+    assert (result.code, result.out) == (2, "")
+    assert f"older version (schema 2, this Dragoman has {latest_version()})" in result.err
+    assert "cannot be checked" in result.err
+    assert f"run dragoman db upgrade --store sqlite:///{path}\n" in result.err
+    error = cli("db", "check", "-o", "json").error
+    assert (error["code"], "cannot be checked" in error["message"]) == ("A2ACLI_ERR_USAGE", True)
+
+
+def test_a_store_of_a_newer_version_is_not_checked(cli: Cli, path: Path) -> None:
+    change(path, "PRAGMA user_version = 99")
+    result = cli("db", "check")
+    assert (result.code, result.out) == (2, "")
+    assert "newer Dragoman (schema 99" in result.err
+    assert "cannot be checked by this one; upgrade Dragoman" in result.err
 
 
 def test_a_store_is_checked_while_it_is_served(cli: Cli) -> None:
@@ -129,6 +145,27 @@ def test_versions_are_told_before_and_after(cli: Cli) -> None:
     assert cli("db", "upgrade").field("Schema after") == str(latest)
 
 
+@pytest.mark.parametrize(
+    ("command", "pages", "what"),
+    [
+        # Who reads writes into the index of the log.
+        ("check", 0, "cannot be opened: the disk is full; make room"),
+        ("vacuum", 0, "cannot be opened: the disk is full; make room"),
+        ("upgrade", 0, "cannot be opened: the disk is full; make room"),
+        # The lock, the log and its index, but no copy.
+        ("vacuum", 12, "cannot be rewritten: the disk is full, or that of temporary files"),
+    ],
+)
+def test_a_full_disk_is_told(path: Path, cli: Cli, command: str, pages: int, what: str) -> None:
+    folder = cli.folder
+    line = [*PROGRAM, "db", command, "--store", f"sqlite:///{DISK}/{path.name}"]
+    done = run_on_small_disk(
+        folder, line, left_pages=pages, file=path.name, environment=environment()
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"Error: {folder}/{DISK}/{path.name} {what}" in done.stderr
+
+
 # --- PostgreSQL ---------------------------------------------------------------------------------
 
 
@@ -157,6 +194,33 @@ def test_a_database_is_upgraded_and_vacuumed(postgres: Cli, database: str) -> No
     assert document["store"] == database
     assert document["schemaBefore"] == document["schemaAfter"] == latest_postgres()
     assert postgres("db", "vacuum", "-o", "json").json["bytesAfter"] > 0
+
+
+@pytest.mark.parametrize(
+    ("statement", "versions", "remedy"),
+    [
+        (
+            "UPDATE schema_version SET version = version - 1",
+            f"(schema {latest_postgres() - 1}, this Dragoman has {latest_postgres()})",
+            "run dragoman db upgrade --store postgresql://postgres@",
+        ),
+        # Servers of this version go on with it, but it may have rules that they do not know.
+        (
+            "UPDATE schema_version SET version = version + 1",
+            f"(schema {latest_postgres() + 1}, this one knows {latest_postgres()})",
+            "by this one; upgrade Dragoman",
+        ),
+    ],
+)
+def test_a_database_of_another_version_is_not_checked(
+    postgres: Cli, database: str, statement: str, versions: str, remedy: str
+) -> None:
+    change_postgres(database, statement)
+    result = postgres("db", "check")
+    assert (result.code, result.out) == (2, "")
+    for told in (versions, "cannot be checked", remedy):
+        assert told in result.err
+    assert "s3cret" not in result.err
 
 
 def test_a_task_in_a_database_is_inspected(postgres: Cli, database: str) -> None:

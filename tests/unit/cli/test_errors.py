@@ -102,6 +102,7 @@ def test_a_failure_says_what_to_do_next() -> None:
     assert "--debug" in (failure_of(TaskNotFoundError("t")).hint or "")
     assert "--legacy" in (failure_of(VersionNotSupportedError("1.0", ("0.3",))).hint or "")
     assert failure_of(UnavailableError(retry_after_seconds=7)).hint == "try again in 7 seconds"
+    assert failure_of(UnavailableError(retry_after_seconds=1.0)).hint == "try again in 1 second"
     assert "--debug" in (failure_of(KeyError("x")).hint or "")
 
 

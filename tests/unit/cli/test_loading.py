@@ -109,21 +109,75 @@ def test_a_folder_is_no_file(folder: Path) -> None:
         load_agent("bots")
 
 
+def refusal(reference: str) -> list[str]:
+    """Return the lines that are told of a file that cannot be loaded."""
+    with pytest.raises(UsageError) as caught:
+        load_agent(reference)
+    return str(caught.value).splitlines()
+
+
 @pytest.mark.parametrize("reference", ["bot.py", "bot"])
 @pytest.mark.parametrize(
     ("source", "error"),
     [
         # What is wrong in the user's own code is the user's to see, not to be explained away.
-        ("def broken(:\n", SyntaxError),
-        ("1 / 0\n", ZeroDivisionError),
-        ("import no_such_package\n", ModuleNotFoundError),
+        ("1 / 0\n", "ZeroDivisionError: division by zero"),
+        ("import no_such_package\n", "ModuleNotFoundError: No module named 'no_such_package'"),
+        ("agent = Agent('x')\n", "NameError: name 'Agent' is not defined"),
+        ("from dragoman import Agent; Agent(colour=1)\n", "TypeError: Agent.__init__() got an"),
         # Also when what is missing is called almost like the module.
-        ("import bo\n", ModuleNotFoundError),
+        ("import bo\n", "ModuleNotFoundError: No module named 'bo'"),
     ],
 )
-def test_an_error_in_the_users_file_comes_through(
-    folder: Path, reference: str, source: str, error: type[Exception]
+def test_an_error_in_the_users_file_is_shown_from_there_on(
+    folder: Path, reference: str, source: str, error: str
 ) -> None:
     (folder / "bot.py").write_text(source)
-    with pytest.raises(error):
-        load_agent(reference)
+    first, second, place, *_, last = refusal(reference)
+    assert first == f"{reference} cannot be loaded"
+    # Nothing of ours stands before it, and nothing of Python's own.
+    assert second == "Traceback (most recent call last):"
+    assert place == f'  File "{folder}/bot.py", line 1, in <module>'
+    assert last.startswith(error)
+
+
+@pytest.mark.parametrize("reference", ["bot.py", "bot"])
+def test_a_file_that_cannot_be_parsed_is_shown_where_it_breaks(
+    folder: Path, reference: str
+) -> None:
+    (folder / "bot.py").write_text("def broken(:\n")
+    first, place, *_, last = refusal(reference)
+    assert first == f"{reference} cannot be loaded"
+    assert place == f'  File "{folder}/bot.py", line 1'
+    assert last == "SyntaxError: invalid syntax"
+
+
+def test_an_error_in_a_neighbour_is_shown_with_the_way_there_and_its_cause(folder: Path) -> None:
+    (folder / "bot.py").write_text("import names\n")
+    (folder / "names.py").write_text(
+        "try:\n    1 / 0\nexcept ZeroDivisionError as error:\n"
+        "    raise RuntimeError('none') from error\n"
+    )
+    lines = refusal("bot.py")
+    assert [line.strip() for line in lines if line.startswith("  File")] == [
+        f'File "{folder}/names.py", line 2, in <module>',
+        f'File "{folder}/bot.py", line 1, in <module>',
+        f'File "{folder}/names.py", line 4, in <module>',
+    ]
+    assert "ZeroDivisionError: division by zero" in lines
+    assert lines[-1] == "RuntimeError: none"
+
+
+def test_what_we_refuse_in_the_users_file_is_one_line(folder: Path) -> None:
+    (folder / "bot.py").write_text("from dragoman import Agent\n\nagent = Agent('')\n")
+    assert refusal("bot.py") == ["an Agent needs a name"]
+
+
+def test_who_debugs_sees_the_whole_traceback(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (folder / "bot.py").write_text("1 / 0\n")
+    with caplog.at_level("DEBUG", logger="dragoman.cli.loading"):
+        refusal("bot.py")
+    assert "bot.py cannot be loaded" in caplog.text
+    assert "exec_module" in caplog.text

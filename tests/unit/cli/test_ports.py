@@ -1,3 +1,4 @@
+import errno
 import socket
 
 import pytest
@@ -39,6 +40,31 @@ def test_a_port_in_use_is_told_with_the_option_that_chooses_it() -> None:
             listen("127.0.0.1", port, option="--grpc-port")
 
 
-def test_an_address_of_another_machine_is_told() -> None:
-    with pytest.raises(UsageError, match=r"cannot listen on 192\.0\.2\.1 port 0"):
-        listen("192.0.2.1", 0)
+def refusal(host: str, *, host_option: str = "--host") -> str:
+    with pytest.raises(UsageError) as caught:
+        listen(host, 0, host_option=host_option)
+    return str(caught.value)
+
+
+def test_an_address_of_another_machine_is_told_with_the_option_that_chooses_it() -> None:
+    told = "cannot listen on 192.0.2.1 port 0: this machine has no such address; name one that it"
+    assert refusal("192.0.2.1") == f"{told} has with --host"
+    assert refusal("192.0.2.1", host_option="--http") == f"{told} has with --http"
+
+
+def test_a_name_that_is_none_is_told() -> None:
+    told = refusal("no.such.name.invalid")
+    assert told.startswith("cannot listen on no.such.name.invalid port 0: ")
+    # No port would help.
+    assert told.endswith("; name an address of this machine with --host")
+
+
+def test_any_other_reason_is_told_as_the_system_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Guarded(socket.socket):
+        def bind(self, address: object, /) -> None:
+            raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(socket, "socket", Guarded)
+    assert refusal("127.0.0.1") == (
+        "cannot listen on 127.0.0.1 port 0: permission denied; choose another with --port or --host"
+    )

@@ -4,6 +4,7 @@ import re
 import signal
 import socket
 import ssl
+import subprocess
 import sys
 from collections.abc import Generator, Mapping
 from pathlib import Path
@@ -20,7 +21,9 @@ from dragoman.model.operations import Operation, SendMessageRequest
 from dragoman.model.parts import Part
 from dragoman.model.tasks import Task
 from dragoman.server.config import Settings
-from tests.unit.cli.commands import AGENT, call, running
+from tests.disks import DISK, run_on_small_disk
+from tests.programs import need
+from tests.unit.cli.commands import AGENT, PROGRAM, Running, call, environment, running
 from tests.unit.server.certificates import write_files
 
 # The library has no types.
@@ -179,6 +182,7 @@ def test_what_is_wrong_with_webhooks_is_told_in_one_line(
 def test_a_host_that_is_not_ours_is_told(host: str, capsys: pytest.CaptureFixture[str]) -> None:
     line = refused("--host", host, "--port", "0", capsys=capsys)
     assert line.startswith(f"cannot listen on {host} port 0: ")
+    assert line.endswith(" with --host")
 
 
 @pytest.mark.usefixtures("alone")
@@ -222,7 +226,9 @@ def test_an_environment_that_is_wrong_is_told(
         (["--config", "x.toml"], {}, {}, "cannot read x.toml: No such file"),
         ([], {"DRAGOMAN_CONFIG": "x.toml"}, {}, "cannot read x.toml: No such file"),
         ([], {}, {"dragoman.toml": "= 1"}, "dragoman.toml is not valid TOML"),
-        ([], {}, {"dragoman.toml": "prot = 1"}, "the config file: there is no setting called"),
+        ([], {}, {"dragoman.toml": "prot = 1"}, "dragoman.toml: there is no setting called 'prot'"),
+        (["--config", "x.toml"], {}, {"x.toml": "max_parts = 0"}, "x.toml: Expected `int` >= 1"),
+        ([], {"DRAGOMAN_CONFIG": "y.toml"}, {"y.toml": "prot = 1"}, "y.toml: there is no setting"),
         (["--config", "x.toml"], {}, {"x.toml": "", "dragoman.toml": "prot = 1"}, "cannot listen"),
     ],
 )
@@ -335,6 +341,28 @@ def test_the_banner_has_an_address_that_can_be_called(folder: Path) -> None:
     with running(folder, *arguments) as server:
         assert server.url.startswith("http://127.0.0.1:")
         assert get(f"{server.url}/healthz") == b'{"status":"ok"}'
+        assert server.stop() == 0
+
+
+def tried(server: Running) -> str:
+    """Paste what the banner says to try, since the last start; return the id of the task."""
+    line = server.output.rpartition("  try:   ")[2].partition("\n")[0]
+    need("curl")
+    # The plainest of shells; others read it alike.
+    done = subprocess.run(
+        [need("sh"), "-c", line], capture_output=True, text=True, timeout=10, check=True
+    )
+    return json.loads(done.stdout)["task"]["id"]
+
+
+def test_what_the_banner_says_to_try_is_new_after_a_reload(folder: Path) -> None:
+    with running(folder, "bot.py", "--port", "0", "--reload") as server:
+        first = tried(server)
+        # Else it would be taken for the same message, and get the answer of the old code.
+        (folder / "bot.py").write_text(AGENT.replace('"Echo"', '"Parrot"'))
+        server.wait_for("Parrot 1.0.0 is served at")
+        server.wait_for("stop:")
+        assert tried(server) != first
         assert server.stop() == 0
 
 
@@ -495,6 +523,24 @@ def test_a_store_in_a_folder_that_is_not_there_ends_the_process_with_one_line(
     assert "no" in line
 
 
+@pytest.mark.parametrize(
+    ("pages", "what"),
+    [
+        (0, "cannot write disk/tasks.db.lock"),  # Not even for the lock.
+        (1, "cannot write to disk/tasks.db"),  # SQLite says that the disk is full.
+        (5, "cannot write to disk/tasks.db"),  # It says "disk I/O error".
+    ],
+)
+def test_a_full_disk_ends_the_process_with_one_line(folder: Path, pages: int, what: str) -> None:
+    store = f"sqlite:///{DISK}/tasks.db"
+    command = [*PROGRAM, "serve", "bot.py", "--port", "0", "--store", store]
+    done = run_on_small_disk(folder, command, left_pages=pages, environment=environment())
+    assert done.returncode == 2
+    assert done.stderr == (
+        f"dragoman: error: {what}: the disk is full; make room or use another --store\n"
+    )
+
+
 def test_a_store_that_is_none_ends_the_process_with_one_line(folder: Path) -> None:
     line = told_in_one_line(folder, "bot.py", "--port", "0", "--store", "redis://x")
     assert "'redis://x' is no store" in line
@@ -503,6 +549,21 @@ def test_a_store_that_is_none_ends_the_process_with_one_line(folder: Path) -> No
 def test_a_mistake_in_the_users_file_is_shown_where_it_is(folder: Path) -> None:
     (folder / "broken.py").write_text("def broken(:\n")
     done = call(folder, "serve", "broken.py", "--port", "0", "--store", "memory:")
-    assert done.returncode == 1
-    assert 'broken.py", line 1' in done.stderr
-    assert "SyntaxError" in done.stderr
+    assert done.returncode == 2
+    first, place, *_, last = done.stderr.splitlines()
+    assert first == "dragoman: error: broken.py cannot be loaded"
+    assert place.endswith('broken.py", line 1')
+    assert last == "SyntaxError: invalid syntax"
+
+
+def test_a_mistake_that_is_mended_is_reloaded(folder: Path) -> None:
+    options = ("bot.py", "--port", "0", "--store", "memory:", "--reload")
+    with running(folder, *options) as server:
+        (folder / "bot.py").write_text("def broken(:\n")
+        server.wait_for_error("SyntaxError: invalid syntax")
+        (folder / "bot.py").write_text(AGENT.replace('"Echo"', '"Parrot"'))
+        server.wait_for("Parrot 1.0.0 is served at")
+        assert server.stop() == 0
+    assert "dragoman: error: bot.py cannot be loaded\n" in server.errors
+    # It is told as without --reload, and not by the process in which it happened.
+    assert "multiprocessing" not in server.errors

@@ -106,4 +106,4 @@ def test_a_task_that_there_is_not_is_told(cli: Cli) -> None:
 def test_a_store_of_another_version_is_refused(cli: Cli, path: Path) -> None:
     change(path, "PRAGMA user_version = 2")
     result = cli("task", "inspect", "gone")
-    assert (result.code, "run dragoman db upgrade" in result.err) == (2, True)
+    assert (result.code, "run dragoman db upgrade --store sqlite:///" in result.err) == (2, True)

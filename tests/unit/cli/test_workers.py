@@ -138,9 +138,10 @@ def test_what_workers_cannot_do_is_told(
 
 
 @pytest.mark.timeout(60)
-def test_what_is_wrong_is_told_once_and_ends_all_workers(tmp_path: Path) -> None:
-    broken = tmp_path / "empty.py"
-    broken.write_text("")
+@pytest.mark.parametrize("source", ["", "def broken(:\n"])
+def test_what_is_wrong_is_told_once_and_ends_all_workers(tmp_path: Path, source: str) -> None:
+    broken = tmp_path / "broken.py"
+    broken.write_text(source)
     process = AgentProcess(broken, "--store", new_database(), "--workers", "2")
     with pytest.raises(AssertionError):
         process.start()

@@ -9,7 +9,7 @@ from typing import Final
 from dragoman.stores.checking import TASK_RULES, Finding, check_task
 from dragoman.stores.postgres.connection import SCHEMA, Connection
 from dragoman.stores.postgres.inspection import read_records
-from dragoman.stores.postgres.schema import MIGRATIONS, latest_version, stored_version
+from dragoman.stores.postgres.schema import MIGRATIONS
 from dragoman.stores.postgres.statements import QUERIES
 from dragoman.stores.postgres.texts import readable
 from dragoman.stores.states import STATES
@@ -39,21 +39,16 @@ _CREATED: Final = re.compile(r"^CREATE (TABLE|INDEX|FUNCTION|TRIGGER) (\w+)", re
 
 
 async def check_database(
-    connection: Connection, name: str, progress: Callable[[int, int], None]
+    connection: Connection, progress: Callable[[int, int], None]
 ) -> AsyncGenerator[Finding]:
     """Yield all that is wrong. The connection should see the database as of one moment.
 
-    A database of another schema is not looked at any further.
+    It must be of this version: see ``check_same``.
 
     Args:
-        name: how people know the database.
         progress: told now and then, and at the end, how many tasks have been checked, and how many
             there are.
     """
-    version, latest = await stored_version(connection, name), latest_version()
-    if version != latest:
-        yield Finding("schema", f"it is of version {version}, this Dragoman has {latest}")
-        return
     missing = await _missing(connection)
     for kind, object_name in missing:
         yield Finding("schema", f"the {kind} {object_name} is missing")

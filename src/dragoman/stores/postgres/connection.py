@@ -127,6 +127,10 @@ class Database:
         Raises:
             UsageError: the address cannot be understood.
         """
+        if _has_bare_at(self._url):
+            # asyncpg would take the rest of the password for a part of the host.
+            message = f"{self.name} has an @ in its user or password; write that one as %40"
+            raise UsageError(message)
         connect = cast("_Connect", asyncpg.connect)  # type: ignore[no-untyped-call] - see Connection
         try:
             return await connect(
@@ -142,7 +146,8 @@ class Database:
         except (ValueError, asyncpg.ClientConfigurationError):
             # What it says may quote a part of the address, and that may be a password.
             message = (
-                f"{self.name} cannot be understood; known form: postgres://user@host:5432/name"
+                f"{self.name} cannot be understood; known form: postgres://user@host:5432/name, "
+                "where a password has %40 for @, %2F for /, %3F for ?, %23 for #"
             )
             raise UsageError(message) from None
 
@@ -151,11 +156,21 @@ def _shown(url: str) -> str:
     """Return an address without password and options."""
     try:
         parts = urlsplit(url)
+        if "@" in url and "@" not in parts.netloc:
+            # A password with a / or the like: what seems to be the host is a part of it.
+            return "postgresql://…"
         user = f"{unquote(parts.username)}@" if parts.username else ""
         hosts = parts.netloc.rpartition("@")[2]
     except ValueError:
         return "postgresql://…"
     return f"postgresql://{user}{hosts}{parts.path}"
+
+
+def _has_bare_at(url: str) -> bool:
+    try:
+        return urlsplit(url).netloc.count("@") > 1
+    except ValueError:
+        return False
 
 
 async def close_politely(connection: Connection) -> None:

@@ -10,7 +10,7 @@ from dragoman.stores.checking import Finding
 from dragoman.stores.postgres.checking import check_database
 from dragoman.stores.postgres.connection import SCHEMA, Database
 from dragoman.stores.postgres.inspection import connected, looking_at, read_records
-from dragoman.stores.postgres.schema import check_current, migrate
+from dragoman.stores.postgres.schema import check_current, check_same, migrate
 from dragoman.stores.postgres.statements import QUERIES
 from dragoman.stores.postgres.webhooks import PostgresWebhooks
 from dragoman.stores.records import TaskRecord
@@ -38,7 +38,8 @@ class PostgresKeeper:
 
         async def check() -> None:
             async with looking_at(self._database) as connection:
-                async for finding in check_database(connection, self.name, progress):
+                await check_same(connection, self.name)
+                async for finding in check_database(connection, progress):
                     found(finding)
 
         asyncio.run(check())

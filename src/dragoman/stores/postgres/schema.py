@@ -14,8 +14,17 @@ from dragoman.errors import UsageError
 from dragoman.stores.postgres.connection import SCHEMA, Connection
 from dragoman.stores.postgres.statements import QUERIES
 from dragoman.stores.sql import read_migrations
+from dragoman.stores.versions import newer, older
 
-__all__ = ("MIGRATIONS", "check_current", "latest_version", "migrate", "prepare", "stored_version")
+__all__ = (
+    "MIGRATIONS",
+    "check_current",
+    "check_same",
+    "latest_version",
+    "migrate",
+    "prepare",
+    "stored_version",
+)
 
 MIGRATIONS: Final[Sequence[str]] = read_migrations("dragoman.stores.postgres")
 """The scripts, oldest first."""
@@ -49,14 +58,22 @@ async def check_current(
     """Raise UsageError if a database is of a version this Dragoman cannot use; says what to do."""
     version, latest = await stored_version(connection, name), len(migrations)
     if version < latest:
-        message = f"{name} is of an older version ({version} of {latest}); run dragoman db upgrade"
-        raise UsageError(message)
+        raise older(name, name, version, latest)
     if version > latest and await connection.fetchval(QUERIES["select_oldest"]) > latest:
-        message = (
-            f"{name} was written by a newer Dragoman (schema {version}, this one knows {latest}); "
-            "upgrade Dragoman or use another --store"
-        )
-        raise UsageError(message)
+        raise newer(name, version, latest)
+
+
+async def check_same(connection: Connection, name: str) -> None:
+    """Raise UsageError if a database is not of the very version that this Dragoman knows.
+
+    One that is newer can perhaps be used, but what must be true of it only a newer Dragoman knows:
+    what looks wrong from here may be as it should be.
+    """
+    version, latest = await stored_version(connection, name), latest_version()
+    if version < latest:
+        raise older(name, name, version, latest, verb="checked")
+    if version > latest:
+        raise newer(name, version, latest, verb="checked")
 
 
 async def prepare(connection: Connection, name: str) -> None:

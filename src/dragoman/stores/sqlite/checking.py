@@ -9,7 +9,7 @@ from typing import Final
 from dragoman.stores.checking import TASK_RULES, Finding, check_task
 from dragoman.stores.sql import read_queries
 from dragoman.stores.sqlite.inspection import read_record
-from dragoman.stores.sqlite.schema import expected_schema, latest_version, stored_version
+from dragoman.stores.sqlite.schema import expected_schema
 from dragoman.stores.states import STATES
 
 __all__ = ("RULES", "check_database")
@@ -39,7 +39,7 @@ def check_database(
 ) -> Iterator[Finding]:
     """Yield all that is wrong. The connection should see the database as of one moment.
 
-    A database of another schema is not looked at any further.
+    It must be of this version: see ``check_current``.
 
     Args:
         progress: told now and then, and at the end, how many tasks have been checked, and how many
@@ -47,10 +47,6 @@ def check_database(
     """
     try:
         yield from _file(connection)
-        version, latest = stored_version(connection), latest_version()
-        if version != latest:
-            yield Finding("schema", f"it is of version {version}, this Dragoman has {latest}")
-            return
         yield from _schema(connection)
         yield from _tasks(connection, progress)
         yield from _strays(connection)

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Generator
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
 from dragoman.errors import UsageError
+from dragoman.stores.sqlite.room import is_full
 from dragoman.stores.sqlite.schema import migrate
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ("check_directory", "connect_reader", "connect_writer", "prepare_database")
+__all__ = ("check_directory", "connect_reader", "connect_writer", "prepare_database", "remedied")
 
 _SETTINGS: Final = (
     # Waits for operator commands that write beside the server.
@@ -51,14 +54,21 @@ def check_directory(path: Path) -> None:
 
 def prepare_database(path: Path) -> None:
     """Create the database or bring it up to date; raises UsageError with a remedy."""
+    with remedied(path), closing(_connect(path, mode="rwc")) as connection:
+        migrate(path, connection)
+
+
+@contextmanager
+def remedied(path: Path) -> Generator[None]:
+    """Raise a failure of SQLite to begin with a database as a UsageError with a remedy."""
     try:
-        connection = _connect(path, mode="rwc")
-        try:
-            migrate(path, connection)
-        finally:
-            connection.close()
+        yield
     except sqlite3.OperationalError as error:
-        message = f"cannot write to {path} ({error}); check permissions or use another --store"
+        message = (
+            f"cannot write to {path}: the disk is full; make room or use another --store"
+            if is_full(error, path)
+            else f"cannot write to {path} ({error}); check permissions or use another --store"
+        )
         raise UsageError(message) from error
     except sqlite3.DatabaseError as error:
         message = f"{path} is not a SQLite database ({error}); use another --store"

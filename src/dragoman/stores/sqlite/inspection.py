@@ -12,6 +12,7 @@ from dragoman.errors import StoreError, UsageError
 from dragoman.stores.records import TaskRecord, record_of
 from dragoman.stores.sql import read_queries
 from dragoman.stores.sqlite.connection import connect_reader
+from dragoman.stores.sqlite.room import is_full
 from dragoman.stores.sqlite.schema import check_ours
 
 __all__ = ("looking_at", "read_record")
@@ -54,7 +55,12 @@ def _open(path: Path) -> sqlite3.Connection:
             connection.close()
             raise
     except sqlite3.Error as error:
-        raise UsageError(f"{path} cannot be opened ({error}); name another with --store") from error
+        if is_full(error, path):
+            # Readers write, too: into the index of the log, which they share with the writer.
+            message = f"{path} cannot be opened: the disk is full; make room"
+        else:
+            message = f"{path} cannot be opened ({error}); name another with --store"
+        raise UsageError(message) from error
     return connection
 
 

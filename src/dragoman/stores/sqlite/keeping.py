@@ -36,6 +36,7 @@ class SQLiteKeeper:
     def check(self, found: Callable[[Finding], None], progress: Callable[[int, int], None]) -> None:
         """Look for all that is wrong; a server may use the file meanwhile."""
         with looking_at(self.path) as connection:
+            check_current(self.path, connection, verb="checked")
             for finding in check_database(connection, progress):
                 found(finding)
 

@@ -7,6 +7,7 @@ import os
 from typing import TYPE_CHECKING
 
 from dragoman.errors import UsageError
+from dragoman.stores.sqlite.room import is_full
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,15 +23,16 @@ class FileLock:
         self._file: int | None = None
 
     def acquire(self) -> None:
-        """Take the lock; raises UsageError naming the process that has it."""
-        path = f"{self._database}.lock"
+        """Take the lock.
+
+        Raises:
+            UsageError: another process has it, which is named; or its file cannot be written.
+        """
+        path = self._database.with_name(f"{self._database.name}.lock")
         try:
             file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         except OSError as error:
-            message = (
-                f"cannot write {path} ({error.strerror}); make it writable or use another --store"
-            )
-            raise UsageError(message) from error
+            raise _unwritable(path, error) from error
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
@@ -41,8 +43,12 @@ class FileLock:
                 "stop it or use another --store"
             )
             raise UsageError(message) from error
-        os.truncate(file, 0)
-        os.write(file, f"{os.getpid()}\n".encode())
+        try:
+            os.truncate(file, 0)
+            os.write(file, f"{os.getpid()}\n".encode())
+        except OSError as error:
+            os.close(file)
+            raise _unwritable(path, error) from error
         self._file = file
 
     def release(self) -> None:
@@ -51,3 +57,13 @@ class FileLock:
             os.truncate(self._file, 0)
             os.close(self._file)
             self._file = None
+
+
+def _unwritable(path: Path, error: OSError) -> UsageError:
+    if is_full(error, path):
+        return UsageError(
+            f"cannot write {path}: the disk is full; make room or use another --store"
+        )
+    return UsageError(
+        f"cannot write {path} ({error.strerror}); make it writable or use another --store"
+    )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from dragoman.errors import UsageError
 from dragoman.stores.sql import read_migrations, read_queries
+from dragoman.stores.versions import newer, older
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = (
     "APPLICATION_ID",
     "check_current",
+    "check_not_newer",
     "check_ours",
     "expected_schema",
     "latest_version",
@@ -48,14 +50,24 @@ def check_ours(path: Path, connection: sqlite3.Connection) -> None:
         raise UsageError(message)
 
 
-def check_current(path: Path, connection: sqlite3.Connection) -> None:
-    """Raise UsageError if a file of ours is of another version; says what to do."""
+def check_current(path: Path, connection: sqlite3.Connection, *, verb: str = "used") -> None:
+    """Raise UsageError if a file of ours is of another version; says what to do.
+
+    Args:
+        verb: what cannot be done to it then, as in "cannot be checked".
+    """
     version, latest = stored_version(connection), latest_version()
     if version > latest:
-        raise _newer(path, version)
+        raise newer(str(path), version, latest, verb=verb)
     if version < latest:
-        message = f"{path} is of an older version ({version} of {latest}); run dragoman db upgrade"
-        raise UsageError(message)
+        raise older(str(path), f"sqlite:///{path}", version, latest, verb=verb)
+
+
+def check_not_newer(path: Path, connection: sqlite3.Connection) -> None:
+    """Raise UsageError if a file of ours was written by a newer Dragoman; says what to do."""
+    version, latest = stored_version(connection), latest_version()
+    if version > latest:
+        raise newer(str(path), version, latest)
 
 
 def migrate(path: Path, connection: sqlite3.Connection) -> None:
@@ -66,8 +78,7 @@ def migrate(path: Path, connection: sqlite3.Connection) -> None:
         check_ours(path, connection)
     else:
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-    if version > len(migrations):
-        raise _newer(path, version)
+    check_not_newer(path, connection)
     connection.execute("PRAGMA journal_mode = WAL")
     for number, script in enumerate(migrations[version:], version + 1):
         connection.executescript(
@@ -81,13 +92,6 @@ def expected_schema() -> set[tuple[str, str]]:
         for script in read_migrations(_PACKAGE):
             connection.executescript(script)
         return set(connection.execute(read_queries(_PACKAGE)["select_schema"]))
-
-
-def _newer(path: Path, version: int) -> UsageError:
-    return UsageError(
-        f"{path} was written by a newer Dragoman (schema {version}, this one knows "
-        f"{latest_version()}); upgrade Dragoman or use another --store"
-    )
 
 
 def _number(connection: sqlite3.Connection, statement: str) -> int:

@@ -14,7 +14,12 @@ from dragoman.errors import StoreUnavailableError
 from dragoman.stores.group_commit import GroupCommit
 from dragoman.stores.recent import RecentTasks
 from dragoman.stores.reporting import reported
-from dragoman.stores.sqlite.connection import check_directory, connect_reader, prepare_database
+from dragoman.stores.sqlite.connection import (
+    check_directory,
+    connect_reader,
+    prepare_database,
+    remedied,
+)
 from dragoman.stores.sqlite.lock import FileLock
 from dragoman.stores.sqlite.reader import Reader
 from dragoman.stores.sqlite.send_index import SendIndex
@@ -84,7 +89,8 @@ class SQLiteTaskStore:
 
     async def open(self) -> None:
         """Take the lock, migrate, start the writer thread. Raises UsageError with a remedy."""
-        with ExitStack() as resources:
+        # Also what comes after the migration may find the disk full.
+        with remedied(self.path), ExitStack() as resources:
             check_directory(self.path)
             self._lock.acquire()
             resources.callback(self._lock.release)

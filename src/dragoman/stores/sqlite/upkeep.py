@@ -7,11 +7,12 @@ from collections.abc import Generator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from dragoman.errors import StoreError
+from dragoman.errors import StoreError, UsageError
 from dragoman.stores.sqlite.connection import connect_writer, prepare_database
 from dragoman.stores.sqlite.inspection import looking_at
 from dragoman.stores.sqlite.lock import FileLock
-from dragoman.stores.sqlite.schema import stored_version
+from dragoman.stores.sqlite.room import is_full
+from dragoman.stores.sqlite.schema import check_not_newer, stored_version
 
 __all__ = ("upgrade", "vacuum")
 
@@ -20,7 +21,8 @@ def upgrade(path: Path) -> tuple[int, int]:
     """Bring a database up to date; return the version it had, and the one it has.
 
     Raises:
-        UsageError: a server uses it, there is none, or it cannot be upgraded; with a remedy.
+        UsageError: a server uses it, there is none, it is of a newer version, it cannot be
+            upgraded, or the disk is full; with a remedy.
         StoreError: SQLite fails.
     """
     with _alone(path):
@@ -45,14 +47,21 @@ def vacuum(path: Path) -> tuple[int, int]:
 
 @contextmanager
 def _alone(path: Path) -> Generator[None]:
-    """Keep servers away from a database that exists and is ours."""
-    with looking_at(path):
-        pass  # It can be read, and is ours.
+    """Keep servers away from a database that exists, is ours, and not of a newer version."""
+    with looking_at(path) as connection:
+        # What a newer one relies on is not known here: nothing is rewritten on a guess.
+        check_not_newer(path, connection)
     lock = FileLock(path)
     lock.acquire()
     try:
         yield
     except sqlite3.Error as error:
+        if is_full(error, path):
+            message = (
+                f"{path} cannot be rewritten: the disk is full, or that of temporary files "
+                "(SQLITE_TMPDIR, else /var/tmp); make room for two copies of it"
+            )
+            raise UsageError(message) from error
         raise StoreError(f"{path}: SQLite failed: {error}") from error
     finally:
         lock.release()

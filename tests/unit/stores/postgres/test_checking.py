@@ -106,12 +106,6 @@ def test_without_a_table_nothing_else_is_looked_at(url: str) -> None:
     assert [each.text for each in check(url)] == ["the table events is missing"]
 
 
-def test_another_version_is_not_looked_into(url: str) -> None:
-    ask(url, "UPDATE schema_version SET version = 99")
-    (finding,) = check(url)
-    assert (finding.rule, "version 99" in finding.text) == ("schema", True)
-
-
 def test_tasks_are_read_in_parts(url: str) -> None:
     statement = """
         INSERT INTO tasks (id, tenant, owner, context_id, skill_id, origin_dialect, created_ms,

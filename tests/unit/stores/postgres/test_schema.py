@@ -79,7 +79,7 @@ async def connected(url: str) -> AsyncGenerator[Connection]:
 async def test_an_older_store_is_to_be_upgraded_first(url: str) -> None:
     await open_and_close(url)
     async with connected(url) as connection:
-        with pytest.raises(UsageError, match=r"older version .*; run dragoman db upgrade"):
+        with pytest.raises(UsageError, match=r"older version .*; run dragoman db upgrade --store"):
             await check_current(connection, "it", migrations=LATER)
         latest = latest_version()
         assert await migrate(connection, "it", migrations=LATER) == (latest, latest + 1)

@@ -428,6 +428,26 @@ async def test_a_password_is_never_shown(address: str, caplog: pytest.LogCapture
     assert "s3cret" not in caplog.text + repr(store.database)
 
 
+async def test_a_password_with_an_at_sign_is_told_how_to_be_written() -> None:
+    store = PostgresTaskStore("postgres://someone:s3@cret@127.0.0.1:1/nowhere")
+    with pytest.raises(UsageError) as caught:
+        # At once: it is nothing to wait for.
+        await store.open()
+    assert str(caught.value) == (
+        "postgresql://someone@127.0.0.1:1/nowhere has an @ in its user or password; "
+        "write that one as %40"
+    )
+
+
+@pytest.mark.parametrize("sign", ["/", "?", "#", "["])
+async def test_a_password_that_ends_the_host_is_not_shown(sign: str) -> None:
+    store = PostgresTaskStore(f"postgres://someone:s3{sign}cret@127.0.0.1:1/nowhere")
+    with pytest.raises(UsageError) as caught:
+        await store.open()
+    assert str(caught.value).startswith("postgresql://… cannot be understood; known form: ")
+    assert "%2F for /" in str(caught.value)
+
+
 async def test_a_database_without_rights_is_named(url: str) -> None:
     ask(url, "CREATE ROLE nobody_in_particular LOGIN")
     store = PostgresTaskStore(url.replace("postgres@", "nobody_in_particular@"))

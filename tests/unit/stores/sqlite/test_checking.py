@@ -214,7 +214,6 @@ CORRUPTIONS = {
     # The schema.
     "lost trigger": ("schema", "", "DROP TRIGGER tasks_updated"),
     "lost index": ("schema", "", "DROP INDEX tasks_at_work"),
-    "other version": ("schema", "", "PRAGMA user_version = 99"),
 }
 """The rule that is broken, the skill of the task, and what is done to a good database."""
 

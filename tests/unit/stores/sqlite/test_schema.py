@@ -8,6 +8,7 @@ from dragoman.errors import UsageError
 from dragoman.stores.sqlite.schema import (
     APPLICATION_ID,
     check_current,
+    check_not_newer,
     check_ours,
     expected_schema,
     latest_version,
@@ -53,13 +54,18 @@ def test_the_file_of_another_program_is_refused(connection: sqlite3.Connection) 
 def test_an_older_file_is_told_what_to_run(connection: sqlite3.Connection) -> None:
     migrate(PATH, connection)
     connection.execute("PRAGMA user_version = 1")
-    with pytest.raises(UsageError, match=r"older version \(1 of \d+\); run dragoman db upgrade"):
-        check_current(PATH, connection)
+    with pytest.raises(UsageError) as caught:
+        check_current(PATH, connection, verb="checked")
+    assert f"(schema 1, this Dragoman has {latest_version()})" in str(caught.value)
+    assert "cannot be checked" in str(caught.value)
+    assert str(caught.value).endswith("run dragoman db upgrade --store sqlite:///tasks.db")
+    # Those who do no more than rewrite it need not wait for that.
+    check_not_newer(PATH, connection)
 
 
 def test_a_newer_file_is_refused(connection: sqlite3.Connection) -> None:
     migrate(PATH, connection)
     connection.execute("PRAGMA user_version = 99")
-    for refuse in (check_current, migrate):
+    for refuse in (check_current, check_not_newer, migrate):
         with pytest.raises(UsageError, match="newer Dragoman"):
             refuse(PATH, connection)

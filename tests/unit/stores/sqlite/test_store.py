@@ -216,8 +216,8 @@ async def test_a_database_of_a_newer_version_is_refused(path: Path) -> None:
     connection.close()
     known = len(read_migrations("dragoman.stores.sqlite"))
     assert await refusal(path) == (
-        f"{path} was written by a newer Dragoman (schema 99, this one knows {known}); "
-        "upgrade Dragoman or use another --store"
+        f"{path} was written by a newer Dragoman (schema 99, this one knows {known}) and cannot be "
+        "used by this one; upgrade Dragoman or use another --store"
     )
 
 

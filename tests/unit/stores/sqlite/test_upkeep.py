@@ -60,6 +60,15 @@ def test_a_file_that_there_is_not_is_not_made(tmp_path: Path, work: Work) -> Non
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("work", [vacuum, upgrade])
+def test_a_file_of_a_newer_version_is_left_alone(path: Path, work: Work) -> None:
+    change(path, "PRAGMA user_version = 99")
+    before = path.read_bytes()
+    with pytest.raises(UsageError, match=r"written by a newer Dragoman \(schema 99"):
+        work(path)
+    assert path.read_bytes() == before
+
+
 def test_an_older_file_is_brought_up_to_date(tmp_path: Path) -> None:
     path = tmp_path / "tasks.db"
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
