@@ -436,11 +436,13 @@ class Runner:
             step()
 
     def write_lost(self, live: LiveTask, error: StoreError) -> None:
-        """Drop a task another owner has taken; bring one back whose store has failed."""
+        """Drop a task another replica has taken; bring one back whose store has failed."""
         if self._live.get(live.task_id) is not live:
             return  # It was let go of while this write was on its way.
         if isinstance(error, ConflictError):
-            _logger.warning("task %s: %s; its turn is stopped here", live.task_id, error)
+            _logger.warning(
+                "task %s: another replica has taken it over; its turn is stopped here", live.task_id
+            )
             self._drop(live)
         elif isinstance(error, SentBeforeError) and not live.is_stored:
             _logger.info("task %s is not begun: %s", live.task_id, error)

@@ -1,7 +1,7 @@
 """What one sweep does, without hints. Whole stories are in ``scenarios/replicas``."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 
 import pytest
@@ -44,6 +44,11 @@ class Store(SharedMemoryTaskStore):
         for _ in range(20 if self.is_slow else 0):
             await pass_over()
         return await super().read_inbox(task_id)
+
+    async def lost(self, epochs: Mapping[str, int]) -> tuple[str, ...]:
+        found = await super().lost(epochs)
+        await pass_over()
+        return found
 
     async def filled(self) -> tuple[tuple[Scope, str], ...]:
         self.sweeps += 1
@@ -255,6 +260,18 @@ async def test_what_others_have_taken_is_let_go() -> None:
         await b.store.take_over("t-1", 1)
         await a.sweep.check_held()
         assert [live.task_id for live in a.runner.tasks()] == ["t-2"]
+
+
+async def test_what_others_have_taken_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    async with two(Gate().run) as (a, b, _):
+        for number in range(3):
+            await a.begin(f"t-{number}")
+        await a.store.leave()
+        for number in range(3):
+            await b.store.take_over(f"t-{number}", 1)
+        # The renewal that was late, and a sweep that was due.
+        await asyncio.gather(a.sweep.check_held(), a.sweep.sweep())
+        assert caplog.messages == ["tasks that others have taken over: 3 of 3"]
 
 
 async def test_hints_lead_to_the_inbox_of_a_live_task_and_else_to_a_sweep() -> None:
