@@ -191,7 +191,9 @@ class GroupCommit(Generic[W]):
         batch = [self._waiting.popleft() for _ in range(len(self._waiting))]
         error = StoreUnavailableError(f"{self._name} was closed while the storage engine was down")
         if batch:
-            logger.error("%s: closed while down; %d waiting writes are lost", self._name, len(batch))
+            logger.error(
+                "%s: closed while down; %d waiting writes are lost", self._name, len(batch)
+            )
         self._settle(batch, [error] * len(batch))
 
     def _on_loop(self, callback: Callable[..., None], *args: object) -> None:
