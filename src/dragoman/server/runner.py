@@ -401,7 +401,10 @@ class Runner:
                 await asyncio.gather(*ended, return_exceptions=True)
         left = [live for live in self._live.values() if not live.is_over]
         if left:
-            _logger.info("unfinished, to be continued at the next start: %d", len(left))
+            whither = "to be continued at the next start"
+            if self._elsewhere is not None:
+                whither = "handed over to other replicas"
+            _logger.info("unfinished, %s: %d", whither, len(left))
         for live in left:
             live.is_stopping = True
         if self._adoptions:

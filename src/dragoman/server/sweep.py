@@ -85,7 +85,7 @@ class Sweep:
         if known:
             self._elsewhere.look_at(await self._elsewhere.store.moved(known))
         # Before the inboxes, of which there may be many: nobody does this work.
-        await self._resumption.resume_all("a replica that is gone")
+        await self._resumption.resume_all()
         for scope, task_id in await self._elsewhere.store.filled():
             try:
                 await self._look_into(scope, task_id)
