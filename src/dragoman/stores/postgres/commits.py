@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from dragoman.errors import StoreError, StoreUnavailableError
 from dragoman.stores.group_commit import FIRST_PROBE_SECONDS, LONGEST_PROBE_SECONDS, Report
+from dragoman.stores.postgres.connection import reason_of
 from dragoman.stores.postgres.writer import Batch, BatchWriter, LostError
 from dragoman.stores.postgres.writes import Write, is_urgent, size_of
 
@@ -115,7 +116,7 @@ class LoopCommit:
             try:
                 await self._writer.run(batch)
             except LostError as error:
-                reason = f"the connection is lost ({error.__cause__ or 'closed'})"
+                reason = f"the connection is lost ({_cause_of(error)})"
                 # One that does not answer is no better for being opened anew, nor is a second one.
                 if not was_replaced and not isinstance(error.__cause__, TimeoutError):
                     was_replaced = True
@@ -140,7 +141,7 @@ class LoopCommit:
             async with asyncio.timeout(REPLACE_SECONDS):
                 await self._writer.open()
         except Exception as error:  # noqa: BLE001 - were this task to die, all would wait for ever
-            self._fail(f"{reason}, and there is no other ({error or type(error).__name__})")
+            self._fail(f"{reason}, and there is no other ({reason_of(error)})")
             return False
         _logger.info("%s: %s; it was replaced", self._name, reason)
         return True
@@ -197,6 +198,10 @@ class LoopCommit:
                 self._loop.call_exception_handler(
                     {"message": f"{self._name}: a report failed", "exception": error}
                 )
+
+
+def _cause_of(error: LostError) -> str:
+    return "closed" if error.__cause__ is None else reason_of(error.__cause__)
 
 
 def _given_up(name: str) -> StoreUnavailableError:
