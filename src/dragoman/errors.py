@@ -368,7 +368,7 @@ class ConflictError(StoreError):
 
     def __init__(self, task_id: str) -> None:
         """Name the task whose append was refused."""
-        super().__init__(f"task {task_id} was changed by another owner")
+        super().__init__(f"task {task_id} was changed by another writer")
         self.task_id = task_id
 
 

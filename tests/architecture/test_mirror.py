@@ -98,7 +98,6 @@ SHOWN_ELSEWHERE: Final = {
     "stores/memory.py": "contracts/test_task_store.py",
     "stores/memory_shared.py": "contracts/test_shared_task_store.py",
     "stores/postgres/commits.py": "unit/stores/postgres/test_store.py",
-    "stores/postgres/connection.py": "unit/stores/postgres/test_store.py",
     "stores/postgres/inspection.py": "unit/stores/postgres/test_keeping.py",
     "stores/postgres/lookups.py": "unit/stores/postgres/test_store.py",
     "stores/postgres/pool.py": "unit/stores/postgres/test_store.py",

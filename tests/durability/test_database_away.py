@@ -16,7 +16,7 @@ from dragoman.server.config import Settings
 from dragoman.server.runtime import Runtime
 from dragoman.stores.postgres.store import PostgresTaskStore
 from tests.durability.hosting import Hosted, hosting
-from tests.durability.waiting import find
+from tests.durability.waiting import find, until
 from tests.postgres import running_postgres
 from tests.unit.server.agency import CALL, Held, send
 from tests.unit.server.fakes import SCOPE, ScriptedWorker
@@ -54,6 +54,34 @@ async def test_a_replica_that_has_nothing_to_write_knows_that_its_database_is_go
             await until_ready(hosted, 503)
             await asyncio.to_thread(server.start)
             await until_ready(hosted, 200)
+
+
+async def test_an_outage_has_few_lines_in_the_log_however_many_requests_it_hits(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    requests = 40
+
+    def lines(begin: str) -> list[str]:
+        return [message for message in caplog.messages if message.startswith(begin)]
+
+    with running_postgres() as server:
+        store = PostgresTaskStore(server.url())
+        async with hosting(make_agent(), store, lease_seconds=LEASE_SECONDS) as hosted:
+            await until_ready(hosted, 200)
+            await asyncio.to_thread(server.stop)
+            async with asyncio.TaskGroup() as group:
+                calls = [group.create_task(hosted.http.get("/tasks")) for _ in range(requests)]
+            assert {call.result().status_code for call in calls} == {503}
+            assert len(lines("the store is away: ")) == 1
+            await asyncio.to_thread(server.start)
+            await until(lambda: bool(lines("the store answers again, ")))
+            await until_ready(hosted, 200)
+    (last,) = lines("the store answers again, ")
+    assert last.endswith(f"; requests refused meanwhile: {requests}")
+    assert lines("a request failed") == []
+    assert not any("\n" in message for message in caplog.messages)
+    # Besides: its lease, which is not renewed and then is.
+    assert len(caplog.messages) <= 4
 
 
 class Working:

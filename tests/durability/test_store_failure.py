@@ -398,7 +398,7 @@ async def test_a_message_that_could_not_be_queued_is_refused_and_the_task_goes_o
     assert "never taken in" not in [text_of(item) for item in task["history"]]
 
 
-# --- another owner ------------------------------------------------------------------------------
+# --- another writer -----------------------------------------------------------------------------
 
 
 async def test_a_task_that_another_server_took_over_is_stopped_here(

@@ -184,7 +184,8 @@ class RemoteBus:
         try:
             line = await self._connect(self._replica_id, self._listeners.hear, self._note_loss)
         except OSError as error:
-            refusal = str(error)
+            # In one line, whatever the other side says.
+            refusal = " ".join(str(error).split())
             level = logging.DEBUG if refusal == self._refusal else logging.WARNING
             _logger.log(level, "%s: no connection: %s; trying until it works", self._name, refusal)
             self._refusal = refusal

@@ -143,6 +143,8 @@ class Workers:
         process = os.fork()
         if process:
             self._running[process] = (number, time.monotonic())
+            # The worker says which replica this process is.
+            _logger.info("worker %d is process %d", number, process)
             return
         code = 1
         try:

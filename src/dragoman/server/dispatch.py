@@ -28,6 +28,7 @@ from dragoman.errors import (
     InternalError,
     MethodNotFoundError,
     StoreError,
+    StoreUnavailableError,
     UnavailableError,
     spelling_of,
 )
@@ -215,9 +216,14 @@ class Dispatcher:
     def explain(self, problem: Exception) -> A2AError:
         """Return what to tell the peer; what is our own fault is logged and gets an id to quote."""
         if isinstance(problem, A2AError):
+            if isinstance(problem, UnavailableError):
+                self._runtime.outage.refuse(problem)
             return problem
         if isinstance(problem, StoreError):
-            _logger.warning("a request failed: %s", problem)
+            if isinstance(problem, StoreUnavailableError):
+                self._runtime.outage.refuse(problem)
+            else:
+                _logger.warning("a request failed: %s", problem)
             return UnavailableError("The store is not available; try again later")
         error_id = self._runtime.clock.new_id()
         _logger.error("a request failed (error id %s)", error_id, exc_info=problem)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
+import os
 from collections.abc import Awaitable, Callable
 from typing import Final
 
@@ -107,7 +108,7 @@ class Replica:
                 _logger.warning("no lease yet: %s", error)
                 await self.clock.sleep(self._lease_seconds / _BEATS_PER_LEASE)
             else:
-                _logger.info("this is replica %s", self.id)
+                _logger.info("this is replica %s, process %d", self.id, os.getpid())
                 return
 
     async def leave(self) -> None:

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Callable
+from enum import Enum
 from typing import Final
 
 from msgspec import Struct
@@ -24,7 +26,7 @@ from dragoman.server.runner import INTERRUPTED_REASON, Runner
 from dragoman.server.turn import ASK, question_name
 from dragoman.server.watcher import TaskLostError
 from dragoman.service.worker import Worker
-from dragoman.stores.base import StoredTask, TaskStore
+from dragoman.stores.base import SharedTaskStore, StoredTask, TaskStore
 
 __all__ = ("Resumption", "ResumptionLimits")
 
@@ -36,6 +38,25 @@ _FIRST_DELAY_SECONDS: Final = 1.0
 _MAX_DELAY_SECONDS: Final = 60.0
 """From the second attempt on: who brings the process down should not do so at once again, and those
 beside it should get some work done meanwhile."""
+
+
+_HANDED_OVER: Final = "tasks that another replica has handed over"
+_LEFT_BY_THE_DEAD: Final = "tasks that a replica that is gone has left"
+_LEFT_BY_THE_LAST: Final = "tasks that the last stop cut off"
+
+
+class _Fate(Enum):
+    """What has become of a task that was found cut off, as the log says it of a number of them."""
+
+    CONTINUED = "%d are continued"
+    LATER = "%d to be continued after a pause (cut off before)"
+    GIVEN_UP = "%d given up"
+    UNSTORED = "%d left alone for now (the store did not answer)"
+    UNREADABLE = "%d left alone (cannot be read)"
+
+
+_CALM: Final = frozenset({_Fate.CONTINUED, _Fate.LATER})
+"""What is to be expected when a replica is stopped; nobody need do anything."""
 
 
 class ResumptionLimits(Struct, frozen=True, kw_only=True):
@@ -70,17 +91,22 @@ class Resumption:
         self._nursery = nursery
         self._limits = limits
         self._may_take = may_take
+        self._is_shared = isinstance(store, SharedTaskStore)
+        self._left = _LEFT_BY_THE_DEAD if self._is_shared else _LEFT_BY_THE_LAST
         # What is to be run again after a while.
         self._delayed: set[str] = set()
+        # What has been told to be damaged; it is found again by every sweep.
+        self._unreadable: set[str] = set()
 
-    async def resume_all(self, cause: str = "the last stop") -> None:
-        """Take up what another process has left under way; ``cause`` is what cut that off.
+    async def resume_all(self) -> None:
+        """Take up what another process has left under way, and tell how much that was.
 
-        Nothing is taken up by a server that stops, least of all what it has just handed over.
+        Nothing is taken up by a server that stops, least of all what it has just handed over. What
+        another replica was faster to take up is not spoken of: that one does.
         """
         if self._runner.is_draining:
             return
-        outcomes: list[bool | None] = []
+        fates: dict[str, Counter[_Fate]] = {_HANDED_OVER: Counter(), self._left: Counter()}
         after_id = ""
         while batch := await self._store.at_work(after_id=after_id, limit=_BATCH):
             # What is at work here is nobody's to take up, whatever a lease says.
@@ -90,29 +116,42 @@ class Resumption:
                 if self._runner.held(stored.id) is None and self._may_take(stored)
             ]
             # Together, so that they share commits.
-            outcomes += await asyncio.gather(*map(self._try_to_resume, left))
+            found = await asyncio.gather(*map(self._try_to_resume, left))
+            for stored, fate in zip(left, found, strict=True):
+                if fate is not None:
+                    fates[self._cause(stored)][fate] += 1
             after_id = batch[-1].id
-        if outcomes:
-            _logger.warning(
-                "tasks that %s cut off: %d are continued, %d given up, %d left alone",
-                cause,
-                outcomes.count(True),
-                outcomes.count(False),
-                outcomes.count(None),
-            )
+        for cause, counts in fates.items():
+            if counts:
+                is_calm = cause == _HANDED_OVER and counts.keys() <= _CALM
+                told = ", ".join(fate.value % counts[fate] for fate in _Fate if counts[fate])
+                _logger.log(logging.INFO if is_calm else logging.WARNING, "%s: %s", cause, told)
 
-    async def _try_to_resume(self, stored: StoredTask) -> bool | None:
-        """Resume a task; None if that cannot be done, which is no reason not to serve others."""
+    def _cause(self, stored: StoredTask) -> str:
+        # Who stops in order lets go of each task; the dead are still named as its holder.
+        return _HANDED_OVER if self._is_shared and not stored.holder else self._left
+
+    async def _try_to_resume(self, stored: StoredTask) -> _Fate | None:
+        """Resume a task; what keeps it from that is no reason not to serve others.
+
+        None if there is nothing to say of it, or nothing new.
+        """
         try:
-            return await self._resume(stored)
+            fate = await self._resume(stored)
         except TaskLostError:
             return None  # Another replica was faster.
         except (StoreError, UnavailableError) as error:
-            _logger.warning("task %s cannot be taken up for now: %s", stored.id, error)
-            return None
-        except Exception:
+            _logger.debug("task %s cannot be taken up for now: %s", stored.id, error)
+            return None if self._runner.is_draining else _Fate.UNSTORED
+        except Exception as error:
+            if stored.id in self._unreadable:
+                _logger.debug("task %s still cannot be taken up: %s", stored.id, error)
+                return None
+            self._unreadable.add(stored.id)
             _logger.exception("task %s cannot be taken up; it stays as it is", stored.id)
-            return None
+            return _Fate.UNREADABLE
+        self._unreadable.discard(stored.id)
+        return fate
 
     async def wake_due(self) -> None:
         """Take up tasks whose time has come and that no turn waits for."""
@@ -155,11 +194,11 @@ class Resumption:
             ):
                 self._runner.put_aside(live)
 
-    async def _resume(self, stored: StoredTask) -> bool:
-        """Run a task again; False if it was given up instead."""
+    async def _resume(self, stored: StoredTask) -> _Fate | None:
+        """Run a task again, or give it up; None if it is already to be run again after a while."""
         if not self._worker.resumes(stored.skill_id):
             await self._runner.give_up(stored, INTERRUPTED_REASON)
-            return False
+            return _Fate.GIVEN_UP
         if stored.attempts >= self._limits.attempts:
             _logger.error(
                 "task %s is given up: the server has stopped in each of %d attempts to run it",
@@ -171,13 +210,15 @@ class Resumption:
                 "it is given up"
             )
             await self._runner.give_up(stored, reason)
-            return False
+            return _Fate.GIVEN_UP
         if stored.attempts <= 0:
             await self._run_again(stored)
-        elif stored.id not in self._delayed:
-            self._delayed.add(stored.id)
-            self._nursery.spawn(self._resume_later(stored), name=f"resumption of {stored.id}")
-        return True
+            return _Fate.CONTINUED
+        if stored.id in self._delayed:
+            return None
+        self._delayed.add(stored.id)
+        self._nursery.spawn(self._resume_later(stored), name=f"resumption of {stored.id}")
+        return _Fate.LATER
 
     async def _resume_later(self, stored: StoredTask) -> None:
         """Run a task again after a while. That it was to be is no attempt: it has not begun."""

@@ -401,7 +401,10 @@ class Runner:
                 await asyncio.gather(*ended, return_exceptions=True)
         left = [live for live in self._live.values() if not live.is_over]
         if left:
-            _logger.info("unfinished, to be continued at the next start: %d", len(left))
+            whither = "to be continued at the next start"
+            if self._elsewhere is not None:
+                whither = "handed over to other replicas"
+            _logger.info("unfinished, %s: %d", whither, len(left))
         for live in left:
             live.is_stopping = True
         if self._adoptions:
@@ -436,11 +439,13 @@ class Runner:
             step()
 
     def write_lost(self, live: LiveTask, error: StoreError) -> None:
-        """Drop a task another owner has taken; bring one back whose store has failed."""
+        """Drop a task another replica has taken; bring one back whose store has failed."""
         if self._live.get(live.task_id) is not live:
             return  # It was let go of while this write was on its way.
         if isinstance(error, ConflictError):
-            _logger.warning("task %s: %s; its turn is stopped here", live.task_id, error)
+            _logger.warning(
+                "task %s: another replica has taken it over; its turn is stopped here", live.task_id
+            )
             self._drop(live)
         elif isinstance(error, SentBeforeError) and not live.is_stored:
             _logger.info("task %s is not begun: %s", live.task_id, error)

@@ -15,7 +15,7 @@ from dragoman.bus.local import LocalBus, LocalExchange
 from dragoman.bus.urls import open_bus
 from dragoman.clock import Clock, SystemClock
 from dragoman.dialects.profiles import RXJS
-from dragoman.errors import StoreError
+from dragoman.errors import StoreError, StoreUnavailableError
 from dragoman.push.tally import Tally
 from dragoman.server import gauges
 from dragoman.server.access import Access
@@ -24,6 +24,7 @@ from dragoman.server.config import Settings
 from dragoman.server.hub import Hub
 from dragoman.server.local import ExtendedCard, LocalService
 from dragoman.server.nursery import Nursery
+from dragoman.server.outage import Outage
 from dragoman.server.push_setup import PushKeys
 from dragoman.server.pushing import Pushing
 from dragoman.server.rate_limit import RateLimits
@@ -58,6 +59,7 @@ class Runtime:
 
     Attributes:
         tally: what has come of notifications so far.
+        outage: whether the store is away, and how many requests were refused for that.
     """
 
     def __init__(
@@ -77,6 +79,7 @@ class Runtime:
         self.clock: Final = clock or SystemClock()
         self.hub: Final = Hub()
         self.nursery: Final = Nursery()
+        self.outage: Final = Outage(self.clock, is_down=self._is_store_down)
         self._worker = worker
         self._settings = settings
         self._given_store = store
@@ -269,6 +272,13 @@ class Runtime:
             await self._cluster.leave()
         self.hub.close()
 
+    def _is_store_down(self) -> bool:
+        """Tell whether the store knows that it cannot write; one that is closed is no news."""
+        if self._parts is None:
+            return False
+        store, runner, _ = self._parts
+        return not store.is_available and not runner.is_draining
+
     async def _join(self, store: TaskStore, bus: Bus | None) -> Cluster | None:
         """Become one of several, if the store is for that."""
         if not isinstance(store, SharedTaskStore):
@@ -297,10 +307,16 @@ class Runtime:
             try:
                 resumption.park_idle()
                 await resumption.wake_due()
+            except StoreUnavailableError as error:
+                # A server that has nothing to write, and no requests, finds out by this.
+                self.outage.meet(error)
             except StoreError as error:
                 _logger.debug("no rounds while the store is gone: %s", error)
             except Exception:
                 _logger.exception("the rounds failed")
+            else:
+                if self.is_ready:
+                    self.outage.pass_by()
 
     async def _keep_house(self, sends: Sends, retention: Retention) -> None:
         while True:

@@ -85,7 +85,7 @@ class Sweep:
         if known:
             self._elsewhere.look_at(await self._elsewhere.store.moved(known))
         # Before the inboxes, of which there may be many: nobody does this work.
-        await self._resumption.resume_all("a replica that is gone")
+        await self._resumption.resume_all()
         for scope, task_id in await self._elsewhere.store.filled():
             try:
                 await self._look_into(scope, task_id)
@@ -110,10 +110,12 @@ class Sweep:
         held = {live.task_id: live for live in self._runner.tasks() if live.is_stored}
         epochs = {task_id: live.epoch for task_id, live in held.items()}
         lost = await self._elsewhere.store.lost(epochs)
-        for task_id in lost:
+        # A sweep and a late renewal may ask at the same time; whoever comes second finds them gone.
+        gone = [task_id for task_id in lost if self._runner.held(task_id) is held[task_id]]
+        for task_id in gone:
             self._runner.let_go(held[task_id])
-        if lost:
-            _logger.warning("tasks that others have taken over: %d of %d", len(lost), len(held))
+        if gone:
+            _logger.warning("tasks that others have taken over: %d of %d", len(gone), len(held))
 
     async def _look_into(self, scope: Scope, task_id: str) -> None:
         """Have it taken up what lies in the inbox of a task."""

@@ -149,7 +149,7 @@ class GroupCommit(Generic[W]):
         except StoreUnavailableError as error:
             failure = error
             logger.error(  # noqa: TRY400 - the message says it all; a traceback would bury it
-                "%s: the storage engine failed (%s); %d writes are lost; probing until it works",
+                "%s: the storage engine failed (%s); %d writes are refused; probing until it works",
                 self._name,
                 error,
                 len(batch),
@@ -181,7 +181,7 @@ class GroupCommit(Generic[W]):
         return False
 
     def _refuse_urgent(self) -> None:
-        """Fail those that came while the lost batch was on its way and are not to wait."""
+        """Fail those that came while the refused batch was on its way and are not to wait."""
         found = [self._waiting.popleft() for _ in range(len(self._waiting))]
         urgent = [item for item in found if self._is_urgent(item[0])]
         self._waiting.extendleft(item for item in reversed(found) if not self._is_urgent(item[0]))
@@ -190,7 +190,10 @@ class GroupCommit(Generic[W]):
     def _give_up(self) -> None:
         batch = [self._waiting.popleft() for _ in range(len(self._waiting))]
         error = StoreUnavailableError(f"{self._name} was closed while the storage engine was down")
-        logger.error("%s: closed while down; %d waiting writes are lost", self._name, len(batch))
+        if batch:
+            logger.error(
+                "%s: closed while down; %d waiting writes are lost", self._name, len(batch)
+            )
         self._settle(batch, [error] * len(batch))
 
     def _on_loop(self, callback: Callable[..., None], *args: object) -> None:

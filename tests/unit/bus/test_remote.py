@@ -142,8 +142,8 @@ async def test_why_there_is_no_connection_is_said_once(caplog: pytest.LogCapture
     async with opened(server) as bus:
         await until(lambda: server.attempts > 3)
         assert caplog.text.count("nobody there") == 1
-        server.refusal = ConnectionRefusedError("full")
-        await until(lambda: "full" in caplog.text)
+        server.refusal = ConnectionRefusedError("full\nDETAIL:  of replicas")
+        await until(lambda: "full DETAIL: of replicas; trying" in caplog.text)
         server.refusal = None
         await until(lambda: bus.is_connected)
         server.refusal = ConnectionRefusedError("full")

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import time
 from collections.abc import Callable, Generator
@@ -85,7 +86,13 @@ def test_a_port_is_served_by_all_workers_and_all_stop_together(served: AgentProc
     for process in workers:
         with pytest.raises(ProcessLookupError):
             os.kill(process, 0)
-    assert "".join(served.output).count("this is replica ") == 2
+    output = "".join(served.output)
+    # By the process, a replica is found among the workers and a worker among the replicas.
+    replicas = dict(re.findall(r"this is replica (\S+), process (\d+)", output))
+    assert sorted(replicas.values(), key=int) == [str(process) for process in sorted(workers)]
+    named = re.findall(r"worker (\d) is process (\d+)", output)
+    assert [number for number, _ in named] == ["0", "1"]
+    assert {int(process) for _, process in named} == workers
 
 
 @pytest.mark.timeout(60)

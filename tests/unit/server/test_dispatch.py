@@ -14,6 +14,7 @@ from dragoman.errors import (
     InternalError,
     InvalidParamsError,
     MethodNotFoundError,
+    StoreError,
     StoreUnavailableError,
     TaskNotFoundError,
     UnavailableError,
@@ -121,7 +122,26 @@ def test_a_store_that_fails_is_unavailable_and_logged_in_one_line(
     error = dispatcher.explain(StoreUnavailableError("/var/lib/agent.db: disk full"))
     assert isinstance(error, UnavailableError)
     assert error.message == "The store is not available; try again later"
-    assert caplog.messages == ["a request failed: /var/lib/agent.db: disk full"]
+    assert caplog.messages == [
+        "the store is away: /var/lib/agent.db: disk full; requests that need it are refused"
+    ]
+
+
+def test_requests_that_are_refused_while_the_store_is_away_have_one_line(
+    dispatcher: Dispatcher, caplog: pytest.LogCaptureFixture
+) -> None:
+    for _ in range(200):
+        dispatcher.explain(StoreUnavailableError("disk full"))
+        dispatcher.explain(UnavailableError("The store is not available"))
+    assert len(caplog.messages) == 1
+
+
+def test_what_the_store_does_not_take_is_told_of_that_request(
+    dispatcher: Dispatcher, caplog: pytest.LogCaptureFixture
+) -> None:
+    error = dispatcher.explain(StoreError("PostgreSQL does not take this: too long"))
+    assert isinstance(error, UnavailableError)
+    assert caplog.messages == ["a request failed: PostgreSQL does not take this: too long"]
 
 
 def test_of_what_is_our_fault_the_peer_gets_an_id_and_the_log_the_rest(

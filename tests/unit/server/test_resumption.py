@@ -80,9 +80,7 @@ async def test_every_task_under_way_is_taken_up_and_the_log_counts_them(
         await on.resumption.resume_all()
         for number in range(count):
             await on.wait_for_end(f"t-{number}")
-    assert caplog.messages == [
-        f"tasks that the last stop cut off: {count} are continued, 0 given up, 0 left alone"
-    ]
+    assert caplog.messages == [f"tasks that the last stop cut off: {count} are continued"]
 
 
 async def test_where_nothing_was_left_nothing_is_said(caplog: pytest.LogCaptureFixture) -> None:
@@ -98,9 +96,7 @@ async def test_what_may_not_be_run_again_has_failed_and_says_why(
         await on.resumption.resume_all()
         task = await on.task("t-0")
     assert (task.status.state, status_text(task)) == (FAILED, INTERRUPTED_REASON)
-    assert caplog.messages == [
-        "tasks that the last stop cut off: 0 are continued, 1 given up, 0 left alone"
-    ]
+    assert caplog.messages == ["tasks that the last stop cut off: 1 given up"]
 
 
 async def test_a_task_that_cannot_be_taken_up_does_not_keep_the_server_from_starting(
@@ -113,10 +109,24 @@ async def test_a_task_that_cannot_be_taken_up_does_not_keep_the_server_from_star
     async with successor() as on, killed(on, pay_and_wait):
         monkeypatch.setattr(on.runner, "adopt", fail)
         await on.resumption.resume_all()
+        # Once is enough: it is found again by every sweep.
+        await on.resumption.resume_all()
         monkeypatch.undo()
     assert caplog.messages == [
         "task t-0 cannot be taken up; it stays as it is",
-        "tasks that the last stop cut off: 0 are continued, 0 given up, 1 left alone",
+        "tasks that the last stop cut off: 1 left alone (cannot be read)",
+    ]
+
+
+async def test_a_task_that_its_store_keeps_from_being_taken_up_is_left_alone_for_now(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with successor() as on, killed(on, pay_and_wait):
+        on.store.failure = StoreUnavailableError("disk full")
+        await on.resumption.resume_all()
+        on.store.failure = None
+    assert caplog.messages == [
+        "tasks that the last stop cut off: 1 left alone for now (the store did not answer)"
     ]
 
 
@@ -186,6 +196,17 @@ async def test_whoever_was_tried_before_is_tried_again_after_a_while(
         on.clock.advance(0.1)
         await on.wait_for_end()
         assert (await on.stored("t-0")).attempts == attempts + 1
+
+
+async def test_that_a_task_has_to_wait_for_its_next_attempt_is_told_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with successor() as on, killed(on, Gate().run, attempts=1):
+        await on.resumption.resume_all()
+        await on.resumption.resume_all()
+    assert caplog.messages == [
+        "tasks that the last stop cut off: 1 to be continued after a pause (cut off before)"
+    ]
 
 
 async def test_a_task_that_brings_every_process_down_is_given_up(

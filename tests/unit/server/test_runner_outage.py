@@ -33,10 +33,12 @@ from tests.unit.server.running import (
     status_text,
 )
 
-# --- a task that another owner has --------------------------------------------------------------
+# --- a task that another replica has ------------------------------------------------------------
 
 
-async def test_a_task_another_owner_has_taken_is_dropped(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_task_another_replica_has_taken_is_dropped(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     gate = Gate()
     on = await stage(gate.run)
     live = on.begin()
@@ -52,10 +54,12 @@ async def test_a_task_another_owner_has_taken_is_dropped(caplog: pytest.LogCaptu
     assert live.turn is not None
     await asyncio.wait([live.turn])
     assert live.turn.cancelled()
-    assert "its turn is stopped here" in caplog.text
+    assert caplog.messages == [
+        "task t-1: another replica has taken it over; its turn is stopped here"
+    ]
 
 
-async def test_who_follows_a_task_another_owner_has_taken_is_sent_away() -> None:
+async def test_who_follows_a_task_another_replica_has_taken_is_sent_away() -> None:
     gate = Gate()
     on = await stage(gate.run)
     live = on.begin()

@@ -204,6 +204,42 @@ async def test_the_agent_is_ready_before_anything_is_continued() -> None:
         assert seen == [["startup"]]
 
 
+async def test_a_server_that_has_nothing_to_do_tells_that_its_store_is_away_and_back(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with started() as house:
+
+        async def make_rounds(count: int) -> None:
+            for _ in range(count):
+                await house.clock.until_asleep(3)
+                house.clock.advance(1)
+                await house.clock.until_asleep(3)
+
+        house.store.is_unreadable = True
+        await make_rounds(10)
+        assert caplog.messages == [
+            "the store is away: disk gone; requests that need it are refused"
+        ]
+        house.store.is_unreadable = False
+        await make_rounds(3)
+        assert caplog.messages[1:] == [
+            "the store answers again, after 11 s; requests refused meanwhile: 0"
+        ]
+
+
+async def test_a_store_that_cannot_write_yet_does_not_answer_again(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with started() as house:
+        house.runtime.outage.refuse(StoreUnavailableError("disk full"))
+        house.store.is_down = True
+        for _ in range(5):
+            await house.clock.until_asleep(3)
+            house.clock.advance(1)
+        await house.clock.until_asleep(3)
+        assert len(caplog.messages) == 1
+
+
 async def test_a_store_that_is_gone_for_a_while_does_not_end_the_rounds() -> None:
     async def ask(turn: Turn) -> Outcome:
         await turn.ask(agent_message("which?"), timeout_seconds=100)

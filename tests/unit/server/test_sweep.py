@@ -1,7 +1,8 @@
 """What one sweep does, without hints. Whole stories are in ``scenarios/replicas``."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+import logging
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 
 import pytest
@@ -44,6 +45,17 @@ class Store(SharedMemoryTaskStore):
         for _ in range(20 if self.is_slow else 0):
             await pass_over()
         return await super().read_inbox(task_id)
+
+    async def at_work(self, *, after_id: str, limit: int) -> tuple[StoredTask, ...]:
+        found = await super().at_work(after_id=after_id, limit=limit)
+        for _ in range(20 if self.is_slow else 0):
+            await pass_over()
+        return found
+
+    async def lost(self, epochs: Mapping[str, int]) -> tuple[str, ...]:
+        found = await super().lost(epochs)
+        await pass_over()
+        return found
 
     async def filled(self) -> tuple[tuple[Scope, str], ...]:
         self.sweeps += 1
@@ -135,12 +147,21 @@ class Member:
 @asynccontextmanager
 async def two(run: Run | None) -> AsyncGenerator[tuple[Member, Member, FakeClock]]:
     """Give two replicas of one agent, and their clock."""
+    async with several(2, run) as ((a, b), clock):
+        yield a, b, clock
+
+
+@asynccontextmanager
+async def several(
+    count: int, run: Run | None
+) -> AsyncGenerator[tuple[tuple[Member, ...], FakeClock]]:
+    """Give some replicas of one agent, and their clock."""
     records, clock, exchange = MemoryRecords(), FakeClock(), LocalExchange()
     exchange.cut()
-    members = [Member(records, clock, exchange, run) for _ in range(2)]
+    members = tuple(Member(records, clock, exchange, run) for _ in range(count))
     for member in members:
         await member.open()
-    yield members[0], members[1], clock
+    yield members, clock
     for member in members:
         await member.close()
 
@@ -255,6 +276,53 @@ async def test_what_others_have_taken_is_let_go() -> None:
         await b.store.take_over("t-1", 1)
         await a.sweep.check_held()
         assert [live.task_id for live in a.runner.tasks()] == ["t-2"]
+
+
+async def test_what_a_replica_that_stops_hands_over_is_told_calmly_by_whoever_takes_it(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with several(3, Gate().run) as ((a, b, c), _):
+        for number in range(3):
+            await a.begin(f"t-{number}")
+        caplog.set_level(logging.INFO)
+        await a.runner.drain(0)
+        await a.replica.leave()
+        # Both find all three.
+        b.store.is_slow = c.store.is_slow = True
+        await asyncio.gather(b.sweep.sweep(), c.sweep.sweep())
+        assert (len(b.runner.tasks()), len(c.runner.tasks())) == (3, 0)
+        assert caplog.record_tuples[1:] == [
+            (
+                "dragoman.server.runner",
+                logging.INFO,
+                "unfinished, handed over to other replicas: 3",
+            ),
+            (
+                "dragoman.server.resumption",
+                logging.INFO,
+                "tasks that another replica has handed over: 3 are continued",
+            ),
+        ]
+
+
+async def test_what_a_dead_replica_has_left_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    async with two(Gate().run) as (a, b, clock):
+        await a.begin()
+        await b.outlive(clock)
+        await b.sweep.sweep()
+        assert caplog.messages == ["tasks that a replica that is gone has left: 1 are continued"]
+
+
+async def test_what_others_have_taken_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    async with two(Gate().run) as (a, b, _):
+        for number in range(3):
+            await a.begin(f"t-{number}")
+        await a.store.leave()
+        for number in range(3):
+            await b.store.take_over(f"t-{number}", 1)
+        # The renewal that was late, and a sweep that was due.
+        await asyncio.gather(a.sweep.check_held(), a.sweep.sweep())
+        assert caplog.messages == ["tasks that others have taken over: 3 of 3"]
 
 
 async def test_hints_lead_to_the_inbox_of_a_live_task_and_else_to_a_sweep() -> None:

@@ -191,7 +191,7 @@ async def test_when_the_engine_fails_the_whole_batch_is_told(
     assert not commits.is_available
     errors = [record for record in caplog.records if record.levelno == logging.ERROR]
     assert [record.getMessage() for record in errors] == [
-        "store test: the storage engine failed (disk full); 2 writes are lost; "
+        "store test: the storage engine failed (disk full); 2 writes are refused; "
         "probing until it works"
     ]
     engine.is_broken = False
@@ -309,6 +309,18 @@ async def test_closing_while_down_does_not_wait_for_ever(engine: Engine, reports
     async with asyncio.timeout(5):
         await commits.close()
     assert [type(outcome) for _, outcome in reports.heard] == [StoreUnavailableError] * 2
+
+
+async def test_closing_while_down_says_nothing_of_writes_where_none_wait(
+    engine: Engine, reports: Reports, caplog: pytest.LogCaptureFixture
+) -> None:
+    commits = GroupCommit[str]("store test", commit=engine.commit, probe=engine.probe)
+    commits.start()
+    engine.is_broken = True
+    submit(commits, reports, "a")
+    await reports.wait_for(1)
+    await commits.close()
+    assert "are lost" not in caplog.text
 
 
 async def test_closing_while_down_probes_once_more(engine: Engine, reports: Reports) -> None:

@@ -15,18 +15,23 @@ from typing import TYPE_CHECKING, Final
 
 from dragoman.errors import StoreError, StoreUnavailableError
 from dragoman.stores.group_commit import FIRST_PROBE_SECONDS, LONGEST_PROBE_SECONDS, Report
+from dragoman.stores.postgres.connection import reason_of
 from dragoman.stores.postgres.writer import Batch, BatchWriter, LostError
 from dragoman.stores.postgres.writes import Write, is_urgent, size_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ("MOST_BYTES", "MOST_WRITES", "LoopCommit")
+__all__ = ("MOST_BYTES", "MOST_WRITES", "REPLACE_SECONDS", "LoopCommit")
 
 MOST_WRITES: Final = 1000
 MOST_BYTES: Final = 16 * 1024 * 1024
 """In one batch, but for its last write: some ten milliseconds of the event loop, and of the locks
 that it takes. PostgreSQL takes no message of more than 1 GB."""
+
+REPLACE_SECONDS: Final = 1.0
+"""How long another connection may take, when one is lost, before PostgreSQL counts as down. Writes
+that somebody waits for wait as long."""
 
 _logger = logging.getLogger(__name__)
 
@@ -38,7 +43,9 @@ class LoopCommit:
 
     Promised: writes of one task are committed and reported in the order they were handed over. When
     PostgreSQL cannot write, the batch on its way is told so, writes handed over meanwhile wait, but
-    for those that somebody waits for, and PostgreSQL is tried until it works again.
+    for those that somebody waits for, and PostgreSQL is tried until it works again. A connection
+    that is lost and can be replaced at once fails nothing: the server has been down, or moved,
+    while nobody wrote.
     """
 
     def __init__(self, name: str, writer: BatchWriter) -> None:
@@ -104,11 +111,19 @@ class LoopCommit:
 
     async def _work_off(self, batch: Batch) -> None:
         """Have a batch written, over as many connections as it takes."""
+        was_replaced = False
         while batch.steps:
             try:
                 await self._writer.run(batch)
             except LostError as error:
-                self._fail(f"the connection is lost ({error.__cause__ or 'closed'})")
+                reason = f"the connection is lost ({_cause_of(error)})"
+                # One that does not answer is no better for being opened anew, nor is a second one.
+                if not was_replaced and not isinstance(error.__cause__, TimeoutError):
+                    was_replaced = True
+                    if await self._replace(reason):
+                        continue
+                else:
+                    self._fail(reason)
                 if not await self._recover():
                     batch.fail(_given_up(self._name))
             except StoreUnavailableError as error:
@@ -119,6 +134,17 @@ class LoopCommit:
                 _logger.critical("%s: a defect failed a batch", self._name, exc_info=error)
                 self._fail("a defect")
                 batch.fail(StoreUnavailableError(f"unexpected {type(error).__name__}"))
+
+    async def _replace(self, reason: str) -> bool:
+        """Open another connection at once; if that is not possible, PostgreSQL is down."""
+        try:
+            async with asyncio.timeout(REPLACE_SECONDS):
+                await self._writer.open()
+        except Exception as error:  # noqa: BLE001 - were this task to die, all would wait for ever
+            self._fail(f"{reason}, and there is no other ({reason_of(error)})")
+            return False
+        _logger.info("%s: %s; it was replaced", self._name, reason)
+        return True
 
     def _fail(self, reason: str) -> None:
         self._is_available = False
@@ -172,6 +198,10 @@ class LoopCommit:
                 self._loop.call_exception_handler(
                     {"message": f"{self._name}: a report failed", "exception": error}
                 )
+
+
+def _cause_of(error: LostError) -> str:
+    return "closed" if error.__cause__ is None else reason_of(error.__cause__)
 
 
 def _given_up(name: str) -> StoreUnavailableError:

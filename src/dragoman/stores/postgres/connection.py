@@ -20,6 +20,7 @@ __all__ = (
     "close_politely",
     "code_of",
     "is_lost",
+    "reason_of",
 )
 
 SCHEMA: Final = "dragoman"
@@ -186,6 +187,11 @@ def code_of(error: BaseException) -> str:
     """Return the code that PostgreSQL gives for an error; "" if it is none of its own."""
     code = getattr(error, "sqlstate", None)
     return code if isinstance(code, str) else ""
+
+
+def reason_of(error: BaseException) -> str:
+    """Return what an error says, in one line: PostgreSQL has its details in a second one."""
+    return " ".join(str(error).split()) or type(error).__name__
 
 
 def is_lost(error: BaseException) -> bool:

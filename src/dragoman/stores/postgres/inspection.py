@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 
 from dragoman.errors import StoreError, UsageError
-from dragoman.stores.postgres.connection import FAILURES, Connection, Database
+from dragoman.stores.postgres.connection import FAILURES, Connection, Database, reason_of
 from dragoman.stores.postgres.schema import stored_version
 from dragoman.stores.postgres.statements import QUERIES
 from dragoman.stores.postgres.texts import readable_value, storable
@@ -28,13 +28,14 @@ async def connected(database: Database) -> AsyncGenerator[Connection]:
         # What operators do may take long.
         connection = await database.connect(command_seconds=None)
     except FAILURES as error:
-        reason = str(error) or type(error).__name__
-        message = f"{database.name} cannot be reached ({reason}); name another with --store"
+        message = (
+            f"{database.name} cannot be reached ({reason_of(error)}); name another with --store"
+        )
         raise UsageError(message) from error
     try:
         yield connection
     except FAILURES as error:
-        raise StoreError(f"{database.name}: PostgreSQL failed: {error}") from error
+        raise StoreError(f"{database.name}: PostgreSQL failed: {reason_of(error)}") from error
     finally:
         connection.terminate()
 

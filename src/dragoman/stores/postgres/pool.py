@@ -17,6 +17,7 @@ from dragoman.stores.postgres.connection import (
     close_politely,
     code_of,
     is_lost,
+    reason_of,
 )
 from dragoman.stores.postgres.statements import QUERIES
 
@@ -115,5 +116,5 @@ class Pool:
 def _error_of(error: BaseException) -> StoreError:
     # A value that does not fit: so says the client, or the server.
     if isinstance(error, ValueError) or code_of(error).startswith("22"):
-        return StoreError(f"PostgreSQL does not take this: {error}")
-    return StoreUnavailableError(f"PostgreSQL: {error or type(error).__name__}")
+        return StoreError(f"PostgreSQL does not take this: {reason_of(error)}")
+    return StoreUnavailableError(f"PostgreSQL: {reason_of(error)}")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from dragoman.errors import StoreUnavailableError, UsageError
 from dragoman.stores.postgres.commits import LoopCommit
-from dragoman.stores.postgres.connection import FAILURES, Database, is_lost
+from dragoman.stores.postgres.connection import FAILURES, Database, is_lost, reason_of
 from dragoman.stores.postgres.lookups import SendLookups
 from dragoman.stores.postgres.pool import Pool
 from dragoman.stores.postgres.reader import Reader
@@ -116,7 +116,7 @@ class PostgresTaskStore:
                 await self._prepare()
                 await self._writer.open()
             except FAILURES as error:
-                reason = str(error) or type(error).__name__
+                reason = reason_of(error)
                 name = self.database.name
                 if not is_lost(error) or loop.time() >= deadline:
                     message = (

@@ -32,6 +32,7 @@ from dragoman.stores.postgres.connection import (
     close_politely,
     code_of,
     is_lost,
+    reason_of,
 )
 from dragoman.stores.postgres.statements import QUERIES, compose
 from dragoman.stores.postgres.steps import Step, plan_steps
@@ -199,7 +200,7 @@ class BatchWriter:
     def _refuse(self, batch: Batch, error: Exception) -> None:
         """Try in two halves what was refused, or tell whom it concerns."""
         if not _is_refusal(error):
-            message = f"PostgreSQL: {error}"
+            message = f"PostgreSQL: {reason_of(error)}"
             raise StoreUnavailableError(message) from error
         writes = batch.steps[0].writes
         if len(writes) > 1:
@@ -255,4 +256,4 @@ def _error_of(write: Write, error: Exception) -> StoreError:
             return UnreadError(write.task_id)
         if code == STALE or code.startswith("23") or isinstance(error, RefusedError):
             return ConflictError(write.task_id)
-    return StoreError(f"PostgreSQL will not store this: {error}")
+    return StoreError(f"PostgreSQL will not store this: {reason_of(error)}")

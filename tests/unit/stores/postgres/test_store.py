@@ -75,6 +75,44 @@ async def test_a_lost_connection_is_replaced_and_nobody_hears_of_it(url: str) ->
         assert store.is_available
 
 
+async def test_a_connection_that_was_lost_while_nobody_wrote_is_no_outage(
+    url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with opened(url) as store:
+        await write(store, creation())
+        end_backends(url)
+        caplog.set_level(logging.INFO)
+        futures: list[asyncio.Future[StoreError | None]] = []
+        # The first finds out; for the others, which come meanwhile, somebody waits as well.
+        for number in range(2, 52):
+            futures += handed_over(store, creation(f"t{number}"))
+            await asyncio.sleep(0)
+            assert store.is_available
+        assert await asyncio.gather(*futures) == [None] * 50
+    lines = [(record.levelno, record.getMessage()) for record in caplog.records]
+    assert [level for level, _ in lines] == [logging.INFO]
+    assert lines[0][1].endswith("; it was replaced")
+
+
+async def test_a_connection_that_cannot_be_replaced_is_told_with_the_reason(
+    url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with opened(url) as store:
+        await write(store, creation())
+        ask(url, f"ALTER DATABASE {name_of(url)} SET default_transaction_read_only = on")
+        end_backends(url)
+        (said,) = handed_over(store, chunk(1))
+        await until(lambda: not store.is_available)
+        postgres_server().run_sql(
+            f"ALTER DATABASE {name_of(url)} RESET default_transaction_read_only"
+        )
+        assert await said is None
+    first, last = [record.getMessage() for record in caplog.records]
+    assert "and there is no other (" in first
+    assert first.endswith("; trying until it works")
+    assert last.endswith(": it works again")
+
+
 async def test_nothing_is_lost_and_nothing_doubled_while_connections_break(url: str) -> None:
     count = 400
     async with opened(url) as store:

@@ -314,7 +314,7 @@ async def test_writes_that_build_on_a_lost_one_are_refused_after_recovery(
         assert isinstance(await outcome(store, lost), StoreUnavailableError)
         waiting = asyncio.ensure_future(outcome(store, later))
         await asyncio.sleep(0.05)
-    assert "changed by another owner" in str(await waiting)
+    assert "changed by another writer" in str(await waiting)
     task = await store.load(SCOPE, "t1")
     assert task is not None
     assert task.seq == 1
