@@ -382,6 +382,9 @@ class Sender:
             if live.is_settled:
                 settled.set_result(None)
             return Accepted(live, settled, known.stored, is_known=True)
+        if known.stored is not None:
+            # It may have been lost with the task, and then it was not sent.
+            await asyncio.shield(known.stored)
         stored = await self._store.load(scope, known.task_id)
         if stored is None:
             raise TaskNotFoundError(known.task_id)

@@ -88,6 +88,7 @@ class HoldingStore(SharedMemoryTaskStore):
         posted: behind messages that the holder of a task has put into its inbox.
         read: behind inboxes that were read.
         taking: before tasks are taken over.
+        losing: behind looks at which tasks others have taken over.
     """
 
     def __init__(self, records: MemoryRecords | None = None, *, clock: Clock | None = None) -> None:
@@ -100,6 +101,7 @@ class HoldingStore(SharedMemoryTaskStore):
         self.posted = Place()
         self.read = Place()
         self.taking = Place()
+        self.losing = Place()
         self._held: list[tuple[TaskWrite, Done]] = []
 
     def let_writes_go(self, beside: Callable[[], None] | None = None) -> None:
@@ -157,7 +159,9 @@ class HoldingStore(SharedMemoryTaskStore):
 
     async def lost(self, epochs: Mapping[str, int]) -> tuple[str, ...]:
         self._check()
-        return await super().lost(epochs)
+        lost = await super().lost(epochs)
+        await self.losing.walk_through()
+        return lost
 
     async def moved(self, known: Mapping[str, int]) -> tuple[str, ...]:
         self._check()

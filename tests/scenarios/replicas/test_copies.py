@@ -10,7 +10,7 @@ from typing import Final
 
 import pytest
 
-from dragoman.errors import UnavailableError
+from dragoman.errors import TaskEndedError, UnavailableError
 from dragoman.model.messages import text_of
 from dragoman.model.operations import SendMessageRequest
 from dragoman.model.tasks import Task, TaskState
@@ -109,6 +109,30 @@ async def test_a_replica_that_stops_while_it_looks_for_a_copy_leaves_the_task_to
         await at_a
     assert (await in_hand.wait_for(at_b)).status.state is COMPLETED
     assert told(await b.get(task.id)).count("blue") == 1
+
+
+async def test_who_sends_again_what_is_lost_with_its_task_is_not_told_that_it_was_delivered(
+    in_hand: Replicas,
+) -> None:
+    a, b, task = await asked(in_hand, Asking(), resumes=True)
+    store = hold(a)
+    store.writing.close()
+    first = asyncio.ensure_future(a.send(blue(task)))
+    await store.writing.until_reached()
+    a.stand_still()
+    await in_hand.pass_leases(3)
+    # The same message again, while it is looked whether the task is still held here: it is.
+    store.losing.close()
+    again = asyncio.ensure_future(a.send(blue(task)))
+    await store.losing.until_reached()
+    await b.cancel(task.id)
+    store.let_writes_go()
+    with pytest.raises(TaskEndedError):
+        await in_hand.wait_for(first)
+    store.losing.open()
+    with pytest.raises(TaskEndedError):
+        await in_hand.wait_for(again)
+    assert "blue" not in told(await b.get(task.id))
 
 
 async def test_a_further_message_that_is_on_its_way_when_the_answer_is_refused_gets_one_turn(
