@@ -49,7 +49,7 @@ from dragoman.model.operations import (
 from dragoman.model.push import TaskPushNotificationConfig
 from dragoman.model.timestamps import parse_timestamp
 from dragoman.server.access import Access
-from dragoman.server.deliveries import will_go_on
+from dragoman.server.deliveries import NO_STORE, will_go_on
 from dragoman.server.elsewhere import Elsewhere
 from dragoman.server.ending import is_ending
 from dragoman.server.hub import Channel, Follower, Hub
@@ -212,6 +212,8 @@ class LocalService:
         """Return a task as it is now."""
         task = await self._authorized(Operation.GET_TASK, request.id, call)
         if not isinstance(task, StoredTask):
+            if task.backlog:
+                self._check_store()
             try:
                 return (await _durable_document(task)).with_history(request.history_length)
             except (SentBeforeError, TaskLostError):
@@ -265,6 +267,7 @@ class LocalService:
             await self._elsewhere.cancel(task)
             return document_of(await self._load(task.scope, task.id))
         live = await self._runner.adopt(task) if isinstance(task, StoredTask) else task
+        self._check_store()
         await self._runner.cancel(live)
         return live.document()
 
@@ -398,6 +401,11 @@ class LocalService:
         if self._access.is_restricted:
             skill_id = await self._sender.skill_for(request, call)
             await self._access.check(operation, call, skill_id)
+
+    def _check_store(self) -> None:
+        """Raise UnavailableError rather than wait for a store that is known to be away."""
+        if not self._store.is_available:
+            raise UnavailableError(NO_STORE)
 
     async def _authorized(
         self, operation: Operation, task_id: str, call: Call

@@ -401,10 +401,9 @@ class Runner:
                 await asyncio.gather(*ended, return_exceptions=True)
         left = [live for live in self._live.values() if not live.is_over]
         if left:
-            whither = "to be continued at the next start"
-            if self._elsewhere is not None:
-                whither = "handed over to other replicas"
-            _logger.info("unfinished, %s: %d", whither, len(left))
+            is_shared = self._elsewhere is not None
+            goal = "handed over to other replicas" if is_shared else "left for the next start"
+            _logger.info("unfinished, %s: %d", goal, len(left))
         for live in left:
             live.is_stopping = True
         if self._adoptions:
@@ -570,9 +569,7 @@ class Runner:
         if may_resume:
             # What was in its inbox may have brought the turn back already.
             if live.turn is None and not live.standing.has_ended and not live.is_questioned:
-                _logger.info(
-                    "task %s is run again: output of it was lost with its store", live.task_id
-                )
+                _logger.info("task %s is run again: its store had failed", live.task_id)
                 self.run_again(live)
         elif live.turn is None or live.turn.done():
             await self._turns.finish(live, Failed())

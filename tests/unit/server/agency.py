@@ -32,18 +32,30 @@ CALL = Call()
 
 
 class Store(MemoryTaskStore):
-    """A store whose writes fail when it is told so, and that counts the rounds of the server."""
+    """A store whose writes fail, or wait, when it is told so; it counts the server's rounds.
+
+    Attributes:
+        is_down: writes fail.
+        is_away: writes wait, and the store knows it.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self.is_down = False
+        self.is_away = False
         self.rounds = 0
 
     async def due(self, *, now_ms: int, limit: int) -> tuple[StoredTask, ...]:
         self.rounds += 1
         return await super().due(now_ms=now_ms, limit=limit)
 
+    @property
+    def is_available(self) -> bool:
+        return super().is_available and not self.is_away
+
     def append(self, write: TaskWrite, done: Done) -> None:
+        if self.is_away:
+            return
         if self.is_down:
             asyncio.get_running_loop().call_soon(done, StoreUnavailableError("disk full"))
         else:

@@ -1,3 +1,4 @@
+import asyncio
 from collections.abc import Awaitable
 
 import pytest
@@ -32,6 +33,7 @@ from dragoman.model.timestamps import format_timestamp
 from dragoman.server.access import Access, AccessRequest
 from dragoman.service.principal import Principal
 from dragoman.service.service import A2AService, Call
+from dragoman.service.worker import Completed, Outcome, Turn
 from tests.unit.server.agency import CALL, Agency, Held, Store, ask, frames, publish, send, serving
 from tests.unit.server.fakes import agent_message
 
@@ -195,6 +197,35 @@ async def test_a_task_can_be_looked_at_while_it_works_and_after() -> None:
         await agency.send(send())
         later = (await agency.service.get_task(request, CALL)).task()
         assert later.status.state is TaskState.COMPLETED
+
+
+async def test_nobody_waits_for_a_store_that_is_known_to_be_away() -> None:
+    begun, go_on = asyncio.Event(), asyncio.Event()
+
+    async def run(turn: Turn) -> Outcome:
+        await turn.flush()
+        begun.set()
+        await go_on.wait()
+        await turn.say(agent_message("unheard"))
+        go_on.clear()
+        await go_on.wait()
+        return Completed()
+
+    async with serving(run) as agency:
+        task = await agency.send(send(return_immediately=True))
+        await begun.wait()
+        agency.store.is_away = True
+        request = GetTaskRequest(id=task.id)
+        # All that is known of it is stored.
+        now = (await agency.service.get_task(request, CALL)).task()
+        assert now.status.state is TaskState.WORKING
+        with pytest.raises(UnavailableError, match="store is not available"):
+            await agency.service.cancel_task(CancelTaskRequest(id=task.id), CALL)
+        go_on.set()
+        for _ in range(5):
+            await asyncio.sleep(0)
+        with pytest.raises(UnavailableError, match="store is not available"):
+            await agency.service.get_task(request, CALL)
 
 
 @pytest.mark.requirement("R-3.1.3-2", "R-3.1.5-4", "R-3.1.6-2", "R-3.3.2-12")

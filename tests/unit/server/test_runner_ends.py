@@ -318,7 +318,7 @@ async def test_turns_that_wait_for_their_client_are_not_waited_for(
     live = on.begin()
     await live.settled()
     await on.runner.drain(60)
-    assert caplog.messages == ["unfinished, to be continued at the next start: 1"]
+    assert caplog.messages == ["unfinished, left for the next start: 1"]
     assert (await on.task()).status.state is INPUT_REQUIRED
 
 

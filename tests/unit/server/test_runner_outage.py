@@ -291,7 +291,7 @@ async def test_a_turn_whose_output_was_lost_is_run_again_and_nothing_is_missing(
     assert said(task) == ["hello", "one", "two"]
     assert (len(runs), steps) == (2, ["t-1/0/1/pay"])
     # Nothing has failed.
-    assert caplog.messages == ["task t-1 is run again: output of it was lost with its store"]
+    assert caplog.messages == ["task t-1 is run again: its store had failed"]
 
 
 async def test_a_turn_whose_end_was_lost_is_run_again() -> None:
