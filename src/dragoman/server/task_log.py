@@ -430,7 +430,7 @@ class TaskLog(ABC):
             fold=self._fold.mark(),
             inbox=tuple(self.inbox),
             # The end itself, and what nobody will take up any more.
-            added=1 + len(self.inbox),
+            added=1 + len(self._unread()),
             status_at_ms=self._status_at_ms,
             snapshot_seq=self._snapshot_seq,
             is_status_due=self._is_status_due,
@@ -455,11 +455,25 @@ class TaskLog(ABC):
         if write.attempts is not None:
             self._stored_attempts = _NOT_STORED
 
+    def _unread(self) -> list[Message]:
+        """Return the messages that nobody has taken up, each of them once.
+
+        One on its way to the store may have reached another replica as well, and be known by that;
+        the store refuses the copy then.
+        """
+        unread = [item.errand.message for item in self.inbox if item.is_stored]
+        for item in self.inbox:
+            message = item.errand.message
+            if not (item.is_stored or message in unread or message in self._fold.history):
+                unread.append(message)
+        return unread
+
     def _record_unread(self) -> None:
         """Put what nobody will take up any more into the history."""
+        for message in self._unread():
+            self._fold.record(message)
+            self._draft.entries.append(encode_entry(message))
         for item in self.inbox:
-            self._fold.record(item.errand.message)
-            self._draft.entries.append(encode_entry(item.errand.message))
             self.join_settled(item.waiters)
         self.inbox.clear()
         # Some may still be on their way to the store, and have no number yet.

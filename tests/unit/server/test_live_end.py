@@ -237,3 +237,21 @@ async def test_an_end_whose_write_is_lost_is_not_in_question() -> None:
     await pass_over()
     live.store.commit(DOWN)
     assert not is_ending(live.task)
+
+
+async def test_of_a_message_that_reached_another_replica_as_well_the_history_has_one_copy() -> None:
+    live = await shared()
+    queue(live, "twice")
+    queue(live, "twice", number=1)
+    queue(live, "once")
+    live.do(Cancel())
+    await pass_over()
+    assert [message.message_id for message in live.task.history()[1:]] == ["twice", "once"]
+    # All of that is undone if the end is refused.
+    live.store.commit(REFUSED)
+    assert len(live.task.inbox) == 3
+    assert len(live.task.history()) == 1
+    live.do(Cancel())
+    await pass_over()
+    live.store.commit()
+    assert live.watcher.ended == [live.task]
