@@ -83,6 +83,11 @@ class AgentProcess:
         if self._process is not None:
             self._end(signal.SIGKILL)
 
+    def tell(self, number: signal.Signals) -> None:
+        """Send it a signal, and go on."""
+        assert self._process is not None
+        self._process.send_signal(number)
+
     def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
         """Ask it to stop and return its exit code."""
         return self._end(number)

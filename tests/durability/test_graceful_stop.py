@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 from pathlib import Path
 from typing import Final
 
@@ -17,6 +18,7 @@ from tests.wire import Frame, Json, Wire, message
 AGENT: Final = Path(__file__).with_name("agent.py")
 LONG_GRACE: Final = 20.0
 SHORT_GRACE: Final = 0.2
+HOUR: Final = 3600.0
 RESTARTS: Final = 5
 """More than a task that crashes its server is granted."""
 
@@ -105,6 +107,24 @@ async def test_a_turn_that_finishes_within_the_grace_period_answers_its_caller(
         async with Wire(process.url) as wire:
             again = await wire.http.get(f"/tasks/{answer.json()['task']['id']}")
         assert again.json() == answer.json()["task"]
+
+
+async def test_a_second_ctrl_c_ends_the_wait_and_nothing_else(tmp_path: Path) -> None:
+    file = tmp_path / "news"
+    with agent_process(tmp_path, grace_seconds=HOUR) as process:
+        async with Wire(process.url) as wire:
+            task_id = await begin_hold(wire, file, "outlast")
+            process.tell(signal.SIGINT)
+            await refusal_of_connections(process.url)
+            assert await asyncio.to_thread(process.stop, signal.SIGINT) == 0
+        assert "Traceback" not in "".join(process.output)
+        file.write_text("at last", "utf-8")
+        process.start()
+        async with Wire(process.url) as wire:
+            path = f"/tasks/{task_id}:subscribe"
+            async with wire.stream("GET", path, **{"Last-Event-ID": "1"}) as frames:
+                rest = [frame async for frame in frames]
+    assert rest[-1].state == "TASK_STATE_COMPLETED"
 
 
 async def test_a_direct_answer_that_comes_within_the_grace_period_is_given(tmp_path: Path) -> None:

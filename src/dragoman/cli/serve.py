@@ -460,7 +460,9 @@ async def _serve(
     for number in (signal.SIGINT, signal.SIGTERM):
         # uvicorn raises the signal again when it is done; by then it has been obeyed.
         signal.signal(number, lambda _number, _frame: None)
-    server = Server(config, on_started=show_banner, before_stop=wind_down)
+    server = Server(
+        config, on_started=show_banner, before_stop=wind_down, hasten=app.runtime.hasten
+    )
     await server.serve(sockets=sockets)
     return 0
 

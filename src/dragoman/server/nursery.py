@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine
+from collections.abc import Collection, Coroutine
 
-__all__ = ("Nursery",)
+__all__ = ("Nursery", "ended")
 
 _logger = logging.getLogger(__name__)
 
@@ -62,3 +62,15 @@ class Nursery:
         self._tasks.pop(task, None)
         if not task.cancelled() and (error := task.exception()) is not None:
             _logger.error("background task %s failed", task.get_name(), exc_info=error)
+
+
+async def ended(
+    tasks: Collection[asyncio.Task[None]], *, seconds: float, hurry: asyncio.Event
+) -> None:
+    """Wait until tasks have ended, for so long at most, or until there is hurry; end none."""
+    waits = [asyncio.ensure_future(asyncio.wait(tasks)), asyncio.ensure_future(hurry.wait())]
+    try:
+        await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for each in waits:
+            each.cancel()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import socket
 import typing
 from collections.abc import Awaitable, Callable
@@ -19,6 +20,8 @@ from dragoman.server.limits import ConnectionLimits
 from dragoman.server.peers import peer_of
 
 if TYPE_CHECKING:
+    from types import FrameType
+
     from uvicorn.server import ServerState
 
 __all__ = ("Backend", "FirstBytes", "Protocol", "Server", "speaking_both")
@@ -143,7 +146,11 @@ def speaking_both(
 
 
 class Server(uvicorn.Server):
-    """uvicorn with two moments to act in: when it has started, and before it stops."""
+    """uvicorn with moments to act in: when it has started, and before it stops.
+
+    Args:
+        hasten: called when somebody who waits for the stop has pressed Ctrl-C once more.
+    """
 
     def __init__(
         self,
@@ -151,15 +158,25 @@ class Server(uvicorn.Server):
         *,
         on_started: Callable[[], None],
         before_stop: Callable[[], Awaitable[None]],
+        hasten: Callable[[], None] = lambda: None,
     ) -> None:
         super().__init__(config)
         self._on_started = on_started
         self._before_stop = before_stop
+        self._hasten = hasten
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start, then tell."""
+        self._loop = asyncio.get_running_loop()
         await super().startup(sockets=sockets)
         self._on_started()
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Stop; by the second Ctrl-C without waiting, but in order, where uvicorn just leaves."""
+        if self.should_exit and sig == signal.SIGINT:
+            self._loop.call_soon_threadsafe(self._hasten)
+        else:
+            super().handle_exit(sig, frame)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Take no more connections, let the application end its streams, then wait for the rest."""

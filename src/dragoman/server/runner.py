@@ -12,8 +12,6 @@ from collections.abc import Coroutine
 from contextlib import suppress
 from typing import Final
 
-from msgspec import Struct
-
 from dragoman.clock import Clock
 from dragoman.engine.commands import Begin, Cancel, Command, Finish
 from dragoman.engine.effects import NextTurn
@@ -36,9 +34,9 @@ from dragoman.server.ending import is_ending
 from dragoman.server.errands import Errand, encode
 from dragoman.server.hub import Hub
 from dragoman.server.live import LiveTask
-from dragoman.server.nursery import Nursery
+from dragoman.server.nursery import Nursery, ended
 from dragoman.server.recovery import fold_of, standing_of
-from dragoman.server.slots import Seat, Slots
+from dragoman.server.slots import Limits, Seat, Slots
 from dragoman.server.turns import STORE_POLL_SECONDS, Turns
 from dragoman.server.vault import Vault
 from dragoman.server.watcher import TaskLostError
@@ -54,7 +52,7 @@ from dragoman.stores.base import (
     TaskWrite,
 )
 
-__all__ = ("INTERRUPTED_REASON", "Limits", "Runner")
+__all__ = ("INTERRUPTED_REASON", "Runner")
 
 _logger = logging.getLogger(__name__)
 
@@ -68,16 +66,6 @@ INTERRUPTED_REASON: Final = (
     "Send the message again with a new messageId."
 )
 """What is said of a task whose skill is not to be run again (``on_crash="fail"``)."""
-
-
-class Limits(Struct, frozen=True, kw_only=True):
-    """Bounds on the work of one process."""
-
-    running_turns: int = 1000
-    waiting_turns: int = 10_000
-    turns_per_owner: int = 5000
-    cancel_grace_seconds: float = 10.0
-    turn_seconds: float = 0.0
 
 
 class Runner:
@@ -131,6 +119,7 @@ class Runner:
         # What has a claim on the grace period beside the turns: direct answers and cleanups.
         self._errands: set[asyncio.Task[None]] = set()
         self._is_draining = False
+        self._hurry = asyncio.Event()
 
     @property
     def is_draining(self) -> bool:
@@ -383,6 +372,10 @@ class Runner:
         )
         return await asyncio.shield(answered)
 
+    def hasten(self) -> None:
+        """Let ``drain`` wait for no turn any longer."""
+        self._hurry.set()
+
     async def drain(self, grace_seconds: float) -> None:
         """Take no new work, let running turns finish within the grace period, leave the rest.
 
@@ -393,12 +386,12 @@ class Runner:
         turns |= self._errands
         if turns:
             _logger.info("waiting up to %s s for %d running turns", grace_seconds, len(turns))
-            await asyncio.wait(turns, timeout=grace_seconds)
+            await ended(turns, seconds=grace_seconds, hurry=self._hurry)
         # How a turn ended may still be on its way to the store; whoever waits for it gets to know.
-        ended = [live.durable() for live in self._live.values() if live.standing.has_ended]
+        ends = [live.durable() for live in self._live.values() if live.standing.has_ended]
         with suppress(TimeoutError):
             async with asyncio.timeout(_LAST_COMMIT_SECONDS):
-                await asyncio.gather(*ended, return_exceptions=True)
+                await asyncio.gather(*ends, return_exceptions=True)
         left = [live for live in self._live.values() if not live.is_over]
         if left:
             is_shared = self._elsewhere is not None

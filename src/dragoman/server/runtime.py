@@ -31,9 +31,10 @@ from dragoman.server.rate_limit import RateLimits
 from dragoman.server.replica import ReplicaNumbers
 from dragoman.server.resumption import Resumption, ResumptionLimits
 from dragoman.server.retention import Ages, Retention
-from dragoman.server.runner import Limits, Runner
+from dragoman.server.runner import Runner
 from dragoman.server.sending import Sender
 from dragoman.server.sends import Sends
+from dragoman.server.slots import Limits
 from dragoman.server.vault import Vault
 from dragoman.service.worker import Worker
 from dragoman.stores.base import SharedTaskStore, StoredTask, TaskStore
@@ -262,6 +263,11 @@ class Runtime:
         await store.close()
         self._parts = None
         del runner
+
+    def hasten(self) -> None:
+        """Let a stop that is under way wait for no turn any longer."""
+        if self._parts is not None:
+            self._parts[1].hasten()
 
     async def drain(self) -> None:
         """Take no new work, wait for running turns, then end the streams: clients come back."""

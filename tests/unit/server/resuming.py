@@ -6,7 +6,8 @@ from contextlib import asynccontextmanager
 
 from dragoman.server.nursery import Nursery
 from dragoman.server.resumption import Resumption, ResumptionLimits
-from dragoman.server.runner import Limits, Runner
+from dragoman.server.runner import Runner
+from dragoman.server.slots import Limits
 from dragoman.service.worker import Outcome, Turn
 from dragoman.stores.base import StoredTask, TaskWrite
 from dragoman.testing.clock import FakeClock

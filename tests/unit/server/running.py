@@ -14,7 +14,8 @@ from dragoman.server.errands import Errand
 from dragoman.server.hub import Hub
 from dragoman.server.live import LiveTask
 from dragoman.server.recovery import document_of
-from dragoman.server.runner import Limits, Runner
+from dragoman.server.runner import Runner
+from dragoman.server.slots import Limits
 from dragoman.service.worker import Completed, Outcome, Plan, Turn
 from dragoman.stores.base import (
     Done,

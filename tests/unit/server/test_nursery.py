@@ -3,7 +3,7 @@ import logging
 
 import pytest
 
-from dragoman.server.nursery import Nursery
+from dragoman.server.nursery import Nursery, ended
 
 
 async def test_a_child_runs_by_itself() -> None:
@@ -97,3 +97,22 @@ async def test_who_comes_after_that_never_begins_until_it_is_opened_again() -> N
 
 async def test_closing_an_empty_nursery_is_nothing() -> None:
     await Nursery().close()
+
+
+# --- waiting for tasks to end -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("why", ["they end", "time is over", "there is hurry"])
+async def test_the_wait_for_tasks_ends_and_leaves_them_as_they_are(why: str) -> None:
+    gate, hurry = asyncio.Event(), asyncio.Event()
+    tasks = [asyncio.ensure_future(waiting(gate)) for _ in range(2)]
+    {"they end": gate.set, "time is over": gate.clear, "there is hurry": hurry.set}[why]()
+    seconds = 0.0 if why == "time is over" else 60.0
+    await ended(tasks, seconds=seconds, hurry=hurry)
+    assert {task.done() for task in tasks} == {why == "they end"}
+    gate.set()
+    await asyncio.gather(*tasks)
+
+
+async def waiting(gate: asyncio.Event) -> None:
+    await gate.wait()

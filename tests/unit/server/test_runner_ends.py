@@ -14,7 +14,7 @@ from dragoman.errors import (
 from dragoman.model.messages import Message
 from dragoman.model.operations import SendMessageRequest
 from dragoman.server.errands import Errand
-from dragoman.server.runner import Limits
+from dragoman.server.slots import Limits
 from dragoman.server.watcher import TaskLostError
 from dragoman.service.worker import Completed, Outcome, Turn
 from dragoman.stores.base import TaskWrite

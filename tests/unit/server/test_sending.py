@@ -17,9 +17,10 @@ from dragoman.model.operations import SendMessageConfiguration, SendMessageReque
 from dragoman.model.parts import Part
 from dragoman.model.tasks import TaskState
 from dragoman.server.hub import Hub
-from dragoman.server.runner import Limits, Runner
+from dragoman.server.runner import Runner
 from dragoman.server.sending import Accepted, Sender
 from dragoman.server.sends import Sends
+from dragoman.server.slots import Limits
 from dragoman.server.vault import PLACEHOLDER, Vault
 from dragoman.service.principal import Principal
 from dragoman.service.service import Call

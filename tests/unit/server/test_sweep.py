@@ -18,7 +18,8 @@ from dragoman.server.nursery import Nursery
 from dragoman.server.recovery import document_of
 from dragoman.server.replica import Replica
 from dragoman.server.resumption import Resumption, ResumptionLimits
-from dragoman.server.runner import Limits, Runner
+from dragoman.server.runner import Runner
+from dragoman.server.slots import Limits
 from dragoman.server.sweep import Sweep
 from dragoman.service.worker import Outcome, Turn
 from dragoman.stores.base import CANCEL_ITEM, InboxItem, Scope, StoredTask
