@@ -515,7 +515,7 @@ def _traced(
 def _floor() -> AbstractAsyncContextManager[object]:
     """Wait, in a branch, until nobody has asked something."""
     together = gathering.get()
-    return nullcontext() if together is None else together.speaking()
+    return nullcontext() if together is None else together.floor.speaking()
 
 
 def _seconds(duration: Seconds) -> float | None:

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import AsyncGenerator, Awaitable, Sequence
-from contextlib import ExitStack, asynccontextmanager, suppress
+from collections.abc import Awaitable, Sequence
+from contextlib import suppress
 from contextvars import ContextVar
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from msgspec import Struct
 
+from dragoman.agent.floor import Floor
 from dragoman.engine.journal import FLOOR
 from dragoman.errors import DivergedError, UnavailableError, UsageError
 from dragoman.model.messages import Message
@@ -63,7 +64,7 @@ class Gathering:
     """Awaitables that run side by side, and what they ask.
 
     Attributes:
-        floor: held while something is asked; what others have to say waits for it.
+        floor: shared by all that is gathered in one turn, within each other or not.
     """
 
     def __init__(self, turn: Turn, name: str) -> None:
@@ -72,11 +73,12 @@ class Gathering:
         self._name = name
         self._tasks: Sequence[asyncio.Future[Any]] = ()
         self._questions: list[_Question] = []
+        self._is_asking = False
         self._news = asyncio.Event()
         self._has_ended = False
-        # The one in whose branch this one is: its branches have the same floor.
+        # The one in whose branch this one is.
         self._outer = gathering.get()
-        self.floor: Final = asyncio.Lock() if self._outer is None else self._outer.floor
+        self.floor: Final = Floor(turn) if self._outer is None else self._outer.floor
 
     async def run(self, awaitables: Sequence[Awaitable[T]]) -> list[T]:
         """Wait for all, and return their results in order.
@@ -89,8 +91,7 @@ class Gathering:
             _forget(awaitables)
 
     async def _run(self, awaitables: Sequence[Awaitable[T]]) -> list[T]:
-        if self._turn.recall(_GATHER, self._name) is None:
-            self._turn.note(_GATHER, self._name, b"")
+        self._begin()
         # Whoever has called this waits, and the branches work instead.
         self._turn.join(len(awaitables))
         self._turn.rest()
@@ -114,6 +115,16 @@ class Gathering:
         await self._turn.seated()
         return [task.result() for task in tasks]
 
+    def _begin(self) -> None:
+        """Record that this begins."""
+        try:
+            recorded = self._turn.recall(_GATHER, self._name)
+        except DivergedError:
+            # Journals of earlier versions do not say it. What else is wrong is found out below.
+            return
+        if recorded is None:
+            self._turn.note(_GATHER, self._name, b"")
+
     async def ask(
         self,
         message: Message,
@@ -126,22 +137,15 @@ class Gathering:
         answer: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
         question = _Question(branch.get(), message, is_auth, timeout_seconds, answer, waits)
         self._questions.append(question)
-        if self.floor.locked():
+        if self._is_asking:
             self._let_rest(question)
         self._news.set()
         try:
             return await answer
         finally:
+            if question in self._questions:
+                self._questions.remove(question)
             self._let_work(question)
-
-    @asynccontextmanager
-    async def speaking(self) -> AsyncGenerator[None]:
-        """Say something, in a branch, when nobody asks: a task that asks says nothing else."""
-        while self.floor.locked():
-            async with self._turn.away(), self.floor:
-                pass
-        async with self.floor:
-            yield
 
     async def _branch(self, at: int, awaitable: Awaitable[T]) -> T:
         branch.set(self._branch_name(at))
@@ -173,6 +177,7 @@ class Gathering:
                 came = await self._next()
                 self._turn.note(FLOOR, self._name, _floor(came).encode())
             elif recorded == _LEFT.encode():
+                self._has_ended = True
                 # As it will be once more.
                 await asyncio.get_running_loop().create_future()
                 return
@@ -196,13 +201,13 @@ class Gathering:
         If a branch fails before that, its number is returned.
         """
         while True:
+            failed = self._failed(asked_in)
+            if failed is not None:
+                return failed
             for question in self._questions:
                 if asked_in in (None, question.asked_in) and not question.answer.done():
                     self._questions.remove(question)
                     return question
-            failed = self._failed(asked_in)
-            if failed is not None:
-                return failed
             if all(task.done() for task in self._tasks):
                 return None
             await self._heard()
@@ -229,6 +234,7 @@ class Gathering:
 
     async def _put(self, question: _Question) -> None:
         """Ask, until there is an answer, its branch waits no more, or another one has failed."""
+        self._is_asking = True
         for other in self._questions:
             self._let_rest(other)
         self._let_work(question)
@@ -246,6 +252,7 @@ class Gathering:
         finally:
             is_withdrawn = asking.cancel()
             await asyncio.wait([asking])
+            self._is_asking = False
         if asking.cancelled():
             if not is_withdrawn:
                 raise asyncio.CancelledError  # The task has ended.
@@ -270,22 +277,22 @@ class Gathering:
                 timeout_seconds=seconds,
                 waits=partial(self._open, question),
             )
-        await self.floor.acquire()
-        with ExitStack() as floor:
-            floor.callback(self.floor.release)
-
-            def waits(*, is_asked: bool) -> None:
-                if not is_asked:
-                    # Who ended that wait, and will again, may have something to say before.
-                    floor.close()
-                self._open(question, is_asked=is_asked)
-
+        await self.floor.take()
+        try:
             return await self._turn.ask(
-                message, is_auth=is_auth, timeout_seconds=seconds, waits=waits
+                message,
+                is_auth=is_auth,
+                timeout_seconds=seconds,
+                waits=partial(self._open, question),
             )
+        finally:
+            self.floor.give_back()
 
     def _open(self, question: _Question, *, is_asked: bool) -> None:
         """Note that an answer is to be waited for."""
+        if not is_asked:
+            # Who ended that wait, and will again, may have something to say before.
+            self.floor.give_back()
         question.is_open = True
         if question.waits is not None:
             question.waits(is_asked=is_asked)
@@ -296,8 +303,11 @@ class Gathering:
 
         Then this will be gone on with.
         """
-        if not self._has_ended and self._turn.is_given_up:
-            with suppress(asyncio.CancelledError, Suspended, UnavailableError):
+        if self._has_ended or not self._turn.is_given_up:
+            return
+        with suppress(asyncio.CancelledError, Suspended, UnavailableError, DivergedError):
+            # It may have been left in this very place before.
+            if self._turn.recall(FLOOR, self._name) is None:
                 self._turn.note(FLOOR, self._name, _LEFT.encode())
 
 

@@ -43,6 +43,8 @@ async def take_step(
     if recorded is None:
         # What the step may use, and the task itself, must not be lost when its effect is not.
         await turn.flush()
+        # A call that was given up before may have left it without its slot.
+        await turn.seated()
         named = {_KEY: turn.call_key(name)} if _takes_key(function) else {}
         recorded = _encode(await _call(function, args, named), name)
         _read(decode, recorded, name)

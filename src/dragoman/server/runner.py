@@ -382,7 +382,8 @@ class Runner:
         What is left stays in the store as it is, for the next start.
         """
         self._is_draining = True
-        turns = {live.turn for live in self._live.values() if live.turn and live.pause is None}
+        # One that asks, and does nothing else, is not waited for.
+        turns = {live.turn for live in self._live.values() if live.turn and not live.paused_ms}
         turns |= self._errands
         if turns:
             _logger.info("waiting up to %s s for %d running turns", grace_seconds, len(turns))

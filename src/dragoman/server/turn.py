@@ -341,8 +341,15 @@ class LiveTurn:
         self.rest()
         try:
             yield
-        finally:
+        except Exception:
             self.join()
+            await self.shift.seated()
+            raise
+        except BaseException:
+            # To be stopped does not wait for a slot.
+            self.join()
+            raise
+        self.join()
         await self.shift.seated()
         self._raise_trouble()
 
@@ -424,6 +431,7 @@ class LiveTurn:
     ) -> Message:
         """Go on with what became of a question."""
         if answer.is_late:
+            await self.shift.seated()
             text = "No answer came in the time that was given for it"
             raise NoAnswerError(text, timeout_seconds=timeout_seconds)
         if answer.errand is None:

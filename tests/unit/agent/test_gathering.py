@@ -390,3 +390,14 @@ async def test_a_gathering_that_was_left_is_left_again() -> None:
     await work(Context(turn.again()), said)
     assert said == ["left", "left"]
     assert [entry.kind for entry in turn.journal] == ["gather", "floor", "step"]
+
+
+async def test_a_journal_that_does_not_say_that_a_gathering_begins_will_do() -> None:
+    turn = RememberingTurn()
+    ctx = Context(turn)
+    assert await ctx.gather(ctx.step(lambda: 1, name="one")) == [1]
+    journal = [entry for entry in turn.journal if entry.kind != "gather"]
+    again = RememberingTurn(turn.message, journal)
+    ctx = Context(again)
+    assert await ctx.gather(ctx.step(lambda: 2, name="one")) == [1]
+    assert again.journal == journal

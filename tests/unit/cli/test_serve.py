@@ -7,7 +7,9 @@ import ssl
 import subprocess
 import sys
 from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any
 from urllib.request import urlopen
 
@@ -556,13 +558,37 @@ def test_a_mistake_in_the_users_file_is_shown_where_it_is(folder: Path) -> None:
     assert last == "SyntaxError: invalid syntax"
 
 
+@contextmanager
+def saving(file: Path, text: str) -> Generator[None]:
+    """Save a file again meanwhile, less and less often.
+
+    Right after a reload the reloader does not know yet how old the file is, and would take what was
+    saved in that moment for what it has loaded.
+    """
+    is_over = Event()
+
+    def save() -> None:
+        for pause in (2, 8, 16):
+            file.write_text(text)
+            if is_over.wait(pause):
+                return
+
+    saver = Thread(target=save)
+    saver.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        saver.join()
+
+
 def test_a_mistake_that_is_mended_is_reloaded(folder: Path) -> None:
     options = ("bot.py", "--port", "0", "--store", "memory:", "--reload")
     with running(folder, *options) as server:
         (folder / "bot.py").write_text("def broken(:\n")
         server.wait_for_error("SyntaxError: invalid syntax")
-        (folder / "bot.py").write_text(AGENT.replace('"Echo"', '"Parrot"'))
-        server.wait_for("Parrot 1.0.0 is served at")
+        with saving(folder / "bot.py", AGENT.replace('"Echo"', '"Parrot"')):
+            server.wait_for("Parrot 1.0.0 is served at")
         assert server.stop() == 0
     assert "dragoman: error: bot.py cannot be loaded\n" in server.errors
     # It is told as without --reload, and not by the process in which it happened.
