@@ -231,6 +231,12 @@ class Replay:
             raise DivergedError(_call(entry.kind, entry.name), _call(kind, name))
         return left.popleft().result
 
+    def check_end(self) -> None:
+        """Raise DivergedError if the turn comes to its end before all that is recorded of it."""
+        left = self._strand("").left
+        if left:
+            raise DivergedError(_call(left[0].kind, left[0].name), "the end of the turn")
+
     def pass_by(self, branch: str) -> None:
         """Note that a branch has got further than before: whatever it publishes now is new."""
         strand = self._strand(branch)

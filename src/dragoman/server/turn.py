@@ -304,6 +304,11 @@ class LiveTurn:
         self.note(kind, name, result)
         await self._live.durable()
 
+    def check_end(self) -> None:
+        """Raise DivergedError if an earlier run has gone further than to the end of this one."""
+        if self._replay is not None:
+            self._replay.check_end()
+
     def call_key(self, name: str) -> str:
         """Return what names the next recorded call: its turn, its place in the branch, its name.
 

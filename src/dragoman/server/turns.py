@@ -239,6 +239,10 @@ class Turns:
                 outcome = await self._run_within(seconds, live, turn)
             else:
                 outcome = await self._worker.run(turn)
+            if isinstance(outcome, Completed) and not turn.is_put_aside:
+                # What it has published counts as said before, up to the last result: it would be
+                # lost without a word.
+                turn.check_end()
         except BaseException as error:
             if turn.is_put_aside:
                 return None  # By Suspended, or by what the code has made of it.

@@ -317,6 +317,31 @@ async def test_what_a_turn_ends_with_is_said_once_though_it_is_cut_off_before_th
     assert told(ended) == ["one", "did one"]
 
 
+async def test_a_turn_that_ends_sooner_than_before_fails_and_says_so(in_hand: Replicas) -> None:
+    runs = 0
+    is_reached = asyncio.Event()
+
+    def make() -> Agent:
+        agent = Agent("Fickle", "Does less each time.")
+
+        @agent.skill
+        async def work(ctx: Context) -> str:
+            """Take a step, the first time only."""
+            nonlocal runs
+            runs += 1
+            if runs == 1:
+                await ctx.step(lambda: 1, name="pay")
+                is_reached.set()
+                await asyncio.Event().wait()
+            return "nothing"
+
+        return agent
+
+    ended = await again(in_hand, make, is_reached)
+    assert ended.status.state is TaskState.FAILED
+    assert "step 'pay' was recorded here, and now it made the end of the turn" in told(ended)[-1]
+
+
 # --- waiting ----------------------------------------------------------------------------------
 
 

@@ -224,6 +224,17 @@ def test_a_turn_that_had_its_last_word_is_done() -> None:
     assert not world.crash(len(world.timeline)).is_done
 
 
+def test_an_end_before_all_that_is_recorded_is_another_course() -> None:
+    replay = recorded(("step", "pay"), ("step@1.0", "look"))
+    with pytest.raises(
+        DivergedError, match="step 'pay' was recorded here, and now it made the end"
+    ):
+        replay.check_end()
+    replay.recall("step", "pay")
+    # Branches may have been ended early.
+    replay.check_end()
+
+
 def test_entries_are_told_apart_that_are_not_of_the_first_branch() -> None:
     world = World()
     world.next_turn()
