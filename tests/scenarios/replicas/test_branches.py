@@ -9,10 +9,10 @@ from dragoman import Agent, Context
 from dragoman.errors import DragomanError
 from dragoman.model.messages import text_of
 from dragoman.model.tasks import Task, TaskState
+from tests.scenarios.replicas.cutting import CutOff, Run, ended_on, results
 from tests.scenarios.replicas.holding import settle
 from tests.scenarios.replicas.replicas import Replicas
 from tests.scenarios.replicas.telling import told
-from tests.scenarios.replicas.test_run_again import ended_on, results
 from tests.unit.server.agency import send
 
 pytestmark = pytest.mark.anyio
@@ -53,55 +53,23 @@ def asked(task: Task) -> str:
 # --- given up -----------------------------------------------------------------------------------
 
 
-class Hasty:
-    """An agent that waits for a moment for an answer; the run that does so first is cut off."""
-
-    def __init__(self, *, is_nested: bool) -> None:
-        self.runs = 0
-        self.is_reached = asyncio.Event()
-        self._is_nested = is_nested
-
-    def agent(self) -> Agent:
-        """Return it, for one replica."""
-        agent = Agent("Hasty", "Waits for a moment only.")
-
-        @agent.skill
-        async def work(ctx: Context) -> str:
-            """Give an answer a moment, and go on without it."""
-            self.runs += 1
-            is_first = self.runs == 1
-
-            async def hurry() -> None:
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(MOMENT_SECONDS):
-                        await ctx.gather(ctx.ask("Which?"), ctx.step(lambda: "", name="quick"))
-                await ctx.step(lambda: 1, name="after")
-                if is_first:
-                    self.is_reached.set()
-                    await asyncio.Event().wait()
-
-            if self._is_nested:
-                await ctx.gather(hurry())
-            else:
-                await hurry()
-            return "done"
-
-        return agent
-
-
 @pytest.mark.parametrize("is_nested", [True, False])
 async def test_a_gathering_that_was_left_while_it_asked_is_left_again(
     in_hand: Replicas,
     is_nested: bool,  # noqa: FBT001 - a row of a table
 ) -> None:
-    hasty = Hasty(is_nested=is_nested)
-    a = await in_hand.serve(hasty.agent())
-    task = await a.send(send(return_immediately=True))
-    await asyncio.wait_for(hasty.is_reached.wait(), 10)
-    await settle()
-    b = await in_hand.serve(hasty.agent())
-    a.stand_still()
-    ended = await ended_on(in_hand, b, task.id)
+    async def work(ctx: Context, run: Run) -> str:
+        async def hurry() -> None:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(MOMENT_SECONDS):
+                    await ctx.gather(ctx.ask("Which?"), ctx.step(lambda: "", name="quick"))
+            await ctx.step(lambda: 1, name="after")
+            await run.reach()
+
+        await (ctx.gather(hurry()) if is_nested else hurry())
+        return "done"
+
+    ended = await CutOff(work).run(in_hand)
     assert (ended.status.state, results(ended)) == (TaskState.COMPLETED, ["done"])
 
 

@@ -11,8 +11,8 @@ from dragoman.agent.lineage import sub_task_of
 from dragoman.agent.peers import Callee
 from dragoman.client.errors import ClientError, TimedOutError
 from dragoman.errors import A2AError
-from dragoman.model.messages import text_of
 from dragoman.model.tasks import Task, TaskState
+from tests.scenarios.replicas.cutting import ended_on, results
 from tests.scenarios.replicas.holding import hold
 from tests.scenarios.replicas.replicas import Member, Replicas
 from tests.scenarios.replicas.telling import told
@@ -87,21 +87,6 @@ class Undaunted:
             return "done"
 
         return agent
-
-
-async def ended_on(in_hand: Replicas, member: Member, task_id: str) -> Task:
-    """Let time pass until a task has ended."""
-
-    async def has_ended() -> bool:
-        return (await member.get(task_id)).status.state.is_terminal
-
-    await in_hand.until(has_ended)
-    return await member.get(task_id)
-
-
-def results(task: Task) -> list[str]:
-    """Return the texts of what came of a task."""
-    return [text_of(each.parts) for each in task.artifacts]
 
 
 async def told_again(in_hand: Replicas, undaunted: Undaunted, holder: Member, task: Task) -> None:
