@@ -175,6 +175,7 @@ class Gathering:
             recorded = self._turn.recall(FLOOR, self._name)
             if recorded is None:
                 came = await self._next()
+                self._raise_stop(came)
                 self._turn.note(FLOOR, self._name, _floor(came).encode())
             elif recorded == _LEFT.encode():
                 self._has_ended = True
@@ -194,6 +195,12 @@ class Gathering:
             if came is not None:
                 self._tasks[came].result()  # It raises.
             return
+
+    def _raise_stop(self, came: _Question | int | None) -> None:
+        """Pass it on, and record nothing, when a branch was stopped: that is no failure of it."""
+        if isinstance(came, int) and self._tasks[came].cancelled():
+            self._has_ended = True
+            raise asyncio.CancelledError
 
     async def _next(self, asked_in: str | None = None) -> _Question | int | None:
         """Wait for the next question, or for that of a branch; None when there will be none.

@@ -323,7 +323,8 @@ class LiveTurn:
         """Tell whether what the turn does is of no use any more, to this run or to another."""
         live = self._live
         is_cut_off = self.is_put_aside or live.is_stopping or live.failure is not None
-        return live.standing.has_ended or not is_cut_off
+        # The end that stopped it may have been refused since; it will be decided about anew.
+        return live.standing.has_ended or not (is_cut_off or self.is_too_late)
 
     def rest(self) -> None:
         """Count out a strand that waits for something; others may have the slot if all do."""

@@ -401,3 +401,16 @@ async def test_a_journal_that_does_not_say_that_a_gathering_begins_will_do() -> 
     ctx = Context(again)
     assert await ctx.gather(ctx.step(lambda: 2, name="one")) == [1]
     assert again.journal == journal
+
+
+async def test_that_a_branch_was_stopped_is_not_recorded_as_its_failure() -> None:
+    """The task had ended, or so it seemed; if it goes on after all, the branch is run again."""
+    turn = RememberingTurn()
+    ctx = Context(turn)
+
+    async def stopped() -> None:
+        raise asyncio.CancelledError
+
+    with pytest.raises(asyncio.CancelledError):
+        await ctx.gather(stopped(), asyncio.Event().wait())
+    assert [entry.kind for entry in turn.journal] == ["gather"]
