@@ -93,7 +93,8 @@ async def test_a_replica_that_stops_while_it_looks_for_a_copy_leaves_the_task_to
 ) -> None:
     script = Asking()
     script.released.set()
-    a, b, task = await asked(in_hand, script, resumes=True)
+    a, b = await in_hand.start(script.run), await in_hand.start(script.run)
+    task = await a.send(send())
     in_hand.exchange.cut()
     store = hold(a)
     store.writing.close()
