@@ -10,7 +10,7 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from time import monotonic
@@ -261,7 +261,9 @@ def _serve_until_stopped(given: dict[str, object], load: Callable[[], Served], w
     }
     _check_choice("log_level", own["log_level"], LEVELS)
     _check_choice("log_format", own["log_format"], FORMATS)
-    settings = _settings(given, path, file)
+    settings = load_settings(
+        given, os.environ, file, file_name=str(path), known_elsewhere=frozenset(_OWN)
+    )
     check_push(settings)
     check_tracing(str(own["otlp"]))
     _tls(own)
@@ -285,14 +287,6 @@ def _config_file(path: str | None) -> Path | None:
         return Path(named)
     default = Path(_CONFIG_FILE)
     return default if default.is_file() else None
-
-
-def _settings(given: dict[str, object], path: Path | None, file: Mapping[str, object]) -> Settings:
-    try:
-        return load_settings(given, os.environ, file, known_elsewhere=frozenset(_OWN))
-    except UsageError as error:
-        # Which file that was is known here alone.
-        raise UsageError(str(error).replace("the config file:", f"{path}:", 1)) from None
 
 
 def _check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:

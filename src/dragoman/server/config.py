@@ -231,11 +231,13 @@ def load_settings(
     environ: Mapping[str, str],
     file: Mapping[str, object] | None = None,
     *,
+    file_name: str = "the config file",
     known_elsewhere: frozenset[str] = frozenset(),
 ) -> Settings:
     """Merge the sources of settings.
 
     Args:
+        file_name: how people know the file.
         known_elsewhere: names in the environment or the file that are not settings of the server.
 
     Raises:
@@ -244,7 +246,7 @@ def load_settings(
     merged: dict[str, object] = {}
     origin: dict[str, str] = {}
     sources = (
-        *((name, value, "the config file") for name, value in (file or {}).items()),
+        *((name, value, file_name) for name, value in (file or {}).items()),
         *_from_environment(environ),
         *((name, value, f"--{name.replace('_', '-')}") for name, value in given.items()),
     )
