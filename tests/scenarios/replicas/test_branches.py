@@ -73,7 +73,7 @@ async def test_a_gathering_that_was_left_while_it_asked_is_left_again(
     assert (ended.status.state, results(ended)) == (TaskState.COMPLETED, ["done"])
 
 
-async def test_nothing_is_asked_any_more_when_a_branch_has_failed(in_hand: Replicas) -> None:
+async def test_a_branch_that_fails_ends_the_others_though_they_ask(in_hand: Replicas) -> None:
     go_on = asyncio.Event()
     agent = Agent("Careful", "Fails at once.")
 

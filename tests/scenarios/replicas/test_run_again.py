@@ -268,31 +268,6 @@ async def test_a_branch_that_stops_waiting_for_an_answer_goes_on(in_hand: Replic
     assert (ended.status.state, results(ended)) == (TaskState.COMPLETED, ["any"])
 
 
-async def test_a_branch_that_fails_ends_the_others_though_one_of_them_has_asked(
-    in_hand: Replicas,
-) -> None:
-    go_on = asyncio.Event()
-    agent = Agent("Careful", "Fails at once.")
-
-    @agent.skill
-    async def work(ctx: Context) -> str:
-        """Ask, and fail beside that."""
-
-        async def fail() -> None:
-            await go_on.wait()
-            raise ValueError
-
-        await ctx.gather(ctx.ask("Which?"), fail())
-        return "done"
-
-    a = await in_hand.serve(agent)
-    task = await a.send(send())
-    go_on.set()
-    await settle()
-    ended = await a.get(task.id)
-    assert ended.status.state is TaskState.FAILED
-
-
 async def test_a_branch_that_works_is_not_put_aside_because_another_has_asked(
     in_hand: Replicas,
 ) -> None:
