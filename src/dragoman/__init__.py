@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from dragoman.model.messages import Message, Role
     from dragoman.model.parts import Part
     from dragoman.model.tasks import Artifact, Task, TaskState
-    from dragoman.server.access import AccessRequest
+    from dragoman.server.admission.authorization import AccessRequest
     from dragoman.service.principal import Principal
 
 __all__ = (
@@ -67,7 +67,7 @@ __version__: Final = "0.1.0"
 
 _HOMES: Final = {
     "A2AError": "dragoman.errors",
-    "AccessRequest": "dragoman.server.access",
+    "AccessRequest": "dragoman.server.admission.authorization",
     "Agent": "dragoman.agent.agent",
     "AgentExtension": "dragoman.model.cards",
     "AgentProvider": "dragoman.model.cards",

@@ -28,7 +28,7 @@ from dragoman.engine.states import BEGINNING, MOVES
 from dragoman.errors import SPELLINGS
 from dragoman.model.operations import Operation
 from dragoman.model.tasks import TaskState
-from dragoman.server.config import Settings
+from dragoman.server.settings import Settings
 from dragoman.stores.sqlite.checking import RULES
 from tests.interop import peculiarities
 from tests.interop.lines import IMPLEMENTATIONS, LINES

@@ -11,8 +11,8 @@ from typing import Final
 from dragoman import Agent, Context, TaskState
 from dragoman.model.documents import TaskDocument
 from dragoman.model.tasks import Task
-from dragoman.server.config import Settings
-from dragoman.server.runtime import Runtime
+from dragoman.server.settings import Settings
+from dragoman.server.tasks.runtime import Runtime
 from dragoman.service.service import Call
 from dragoman.stores.base import Scope, StoredTask
 from dragoman.stores.sqlite.store import SQLiteTaskStore

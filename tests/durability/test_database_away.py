@@ -12,8 +12,8 @@ from dragoman import Agent
 from dragoman.bus.postgres import PostgresBus
 from dragoman.model.documents import TaskDocument
 from dragoman.model.tasks import TaskState
-from dragoman.server.config import Settings
-from dragoman.server.runtime import Runtime
+from dragoman.server.settings import Settings
+from dragoman.server.tasks.runtime import Runtime
 from dragoman.stores.postgres.store import PostgresTaskStore
 from tests.durability.hosting import Hosted, hosting
 from tests.durability.waiting import find, until

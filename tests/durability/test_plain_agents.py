@@ -17,7 +17,7 @@ from tests.wire import message
 CHUNKS = 100
 FOR_OTHERS = (
     "dragoman.engine.journal",
-    "dragoman.server.resumption",
+    "dragoman.server.tasks.resuming",
     "dragoman.agent.steps",
     "dragoman.agent.children",
     "dragoman.agent.gathering",
@@ -75,5 +75,5 @@ async def test_no_code_of_the_others_runs(skill: str) -> None:
             await send(hosted, skill)
         finally:
             sys.setprofile(before)
-    assert "dragoman.server.turns" in called
+    assert "dragoman.server.tasks.turns" in called
     assert called.isdisjoint(FOR_OTHERS)

@@ -17,8 +17,8 @@ import pytest
 from dragoman import Agent, Context
 from dragoman.model.documents import EventDocument
 from dragoman.model.operations import SubscribeToTaskRequest
-from dragoman.server.hub import BATCH_EVENTS, RING_BYTES
-from dragoman.server.turn import BACKLOG_EVENTS
+from dragoman.server.tasks.streams import BATCH_EVENTS, RING_BYTES
+from dragoman.server.tasks.turn import BACKLOG_EVENTS
 from dragoman.service.service import Call, EventStream
 from tests.durability.sockets import RawStream, raw_stream
 from tests.durability.waiting import PATIENCE_SECONDS, find, until

@@ -34,7 +34,7 @@ from dragoman.model.messages import Message, Role, text_of
 from dragoman.model.operations import SendMessageRequest
 from dragoman.model.parts import Part
 from dragoman.model.tasks import Artifact, Task, TaskState
-from dragoman.server.errands import decode_answer, decode_errand
+from dragoman.server.tasks.delivery import decode_answer, decode_errand
 from dragoman.service.branches import branch
 from dragoman.service.service import Call
 from dragoman.service.worker import Completed, Outcome, Turn

@@ -15,8 +15,8 @@ from dragoman.auth.card_signing import CardSigner, verify_card
 from dragoman.dialects.negotiation import parse_version
 from dragoman.dialects.v1_0.card import encode_card
 from dragoman.model.cards import AgentCard
-from dragoman.server.card import CardDesk
-from dragoman.server.card_signing import CardSigning
+from dragoman.server.cards.card import CardDesk
+from dragoman.server.cards.signing import CardSigning
 from tests.interop.environments import PEERS, UnreachableError, environment
 from tests.scenarios.agents import make_agent
 from tests.unit.auth.signing_cards import EMPTIES, FULL, OLD, document_of, new_key

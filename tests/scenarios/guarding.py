@@ -17,7 +17,7 @@ from dragoman import AccessRequest, Agent, Context, Evidence, Principal
 from dragoman.auth.combining import Alternative
 from dragoman.errors import UnauthenticatedError
 from dragoman.model.security import APIKeySecurityScheme, SecurityScheme
-from dragoman.server.access import Policy
+from dragoman.server.admission.authorization import Policy
 from tests.scenarios.bindings import OPERATIONS, Binding, Grpc, HttpJson, JsonRpc
 from tests.scenarios.grpc_binding import V0_3_SERVICE, StatusError
 from tests.scenarios.old_forms import GRAMMAR_PROTO, Saying

@@ -9,7 +9,7 @@ import httpx2
 import pytest
 
 from dragoman import Agent, UsageError
-from dragoman.server.asgi import build_app
+from dragoman.server.app import build_app
 from tests.scenarios.agents import make_agent
 from tests.scenarios.bindings import HttpJson, JsonRpc
 from tests.serving import Served, serving
@@ -18,7 +18,7 @@ from tests.wire import Json, message
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from dragoman.server.asgi import App
+    from dragoman.server.app import App
 
 PATH = "/.well-known/agent-card.json"
 

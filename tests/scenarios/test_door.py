@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 import httpx2
 import pytest
 
-from dragoman.server.asgi import build_app
+from dragoman.server.app import build_app
 from tests.scenarios.agents import make_agent
 from tests.wire import Json
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from dragoman.server.asgi import App
+    from dragoman.server.app import App
 
 CARD = "/.well-known/agent-card.json"
 STRANGER = "203.0.113.5"

@@ -22,7 +22,7 @@ from dragoman.push import Notification, Receiver
 from dragoman.push.exchange import ASGIApp, Receive, Scope, Send
 from dragoman.push.headers import AUTHORIZATION, JWT_HEADER
 from dragoman.push.signing_keys import SigningKeys
-from dragoman.server.push_setup import KEYS_SUFFIX
+from dragoman.server.webhooks.keys import KEYS_SUFFIX
 from tests.durability.waiting import until
 from tests.scenarios.agents import make_agent
 from tests.scenarios.webhooks import INNER

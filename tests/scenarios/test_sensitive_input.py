@@ -18,7 +18,7 @@ from dragoman.client.client import RemoteAgent
 from dragoman.errors import InvalidParamsError
 from dragoman.extensions.agent_tools.exchange import ToolResult
 from dragoman.model.client_tools import CLIENT_TOOLS
-from dragoman.server.vault import PLACEHOLDER
+from dragoman.server.tasks.secrets import PLACEHOLDER
 from dragoman.testing import pair
 from tests.scenarios.clients import WAYS, Way
 from tests.serving import Served, serving

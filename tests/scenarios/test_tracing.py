@@ -126,7 +126,7 @@ async def test_the_log_names_the_span_of_the_turn_that_failed(traced: Traced) ->
         def emit(self, record: logging.LogRecord) -> None:
             lines.append((record.getMessage(), traced.telemetry.ids()))
 
-    handler, logger = Lines(), logging.getLogger("dragoman.server.turns")
+    handler, logger = Lines(), logging.getLogger("dragoman.server.tasks.turns")
     logger.addHandler(handler)
     try:
         async with (

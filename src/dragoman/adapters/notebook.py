@@ -13,7 +13,7 @@ from functools import cached_property
 from threading import Lock
 from typing import Final, TypeVar
 
-from dragoman.server.config import load_settings
+from dragoman.server.settings import load_settings
 from dragoman.stores.sql import read_queries
 from dragoman.stores.urls import beside, database_path
 

@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from dragoman.model.base import JsonObject
     from dragoman.model.cards import AgentCard
     from dragoman.model.operations import SendMessageRequest
-    from dragoman.server.access import Policy, Sharing
-    from dragoman.server.asgi import App
+    from dragoman.server.admission.authorization import Policy, Sharing
+    from dragoman.server.app import App
     from dragoman.service.service import A2AService
     from dragoman.service.worker import Outcome, Plan, Turn
 
@@ -376,8 +376,8 @@ class Agent:
         return self.asgi()
 
     def asgi(self, **settings: object) -> ASGIApp:
-        """Return a new ASGI app with settings of its own (``dragoman.server.config``)."""
-        from dragoman.server.asgi import build_app  # noqa: PLC0415 - serving is loaded by whoever serves
+        """Return a new ASGI app with settings of its own (``dragoman.server.settings``)."""
+        from dragoman.server.app import build_app  # noqa: PLC0415 - serving is loaded by whoever serves
 
         return build_app(self, settings or None)
 
@@ -394,7 +394,7 @@ class Agent:
 
     @cached_property
     def _app_beside(self) -> ASGIApp:
-        from dragoman.server.config import load_settings  # noqa: PLC0415 - serving is loaded by whoever serves
+        from dragoman.server.settings import load_settings  # noqa: PLC0415 - serving is loaded by whoever serves
         from dragoman.stores.urls import beside  # noqa: PLC0415 - see above
 
         return self.asgi(store=beside(load_settings({}, os.environ).store, self.name))

@@ -7,7 +7,7 @@ from typing import Final
 from dragoman.cli.commands import Invocation
 from dragoman.cli.options import Option
 from dragoman.errors import UsageError
-from dragoman.server.config import Settings, read_config_file
+from dragoman.server.settings import Settings, read_config_file
 from dragoman.stores.keeping import Keeper
 from dragoman.stores.urls import find_keeper
 

@@ -15,7 +15,7 @@ from dragoman.cli.options import Option
 from dragoman.cli.parser import Parser
 from dragoman.errors import UsageError
 from dragoman.push.signing_keys import SigningKeys
-from dragoman.server.push_setup import keys_beside
+from dragoman.server.webhooks.keys import keys_beside
 
 __all__ = ("ROTATE",)
 

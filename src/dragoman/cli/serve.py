@@ -25,14 +25,14 @@ from dragoman.cli.tracing import check_tracing, tracing
 from dragoman.cli.values import split_list
 from dragoman.clock import SystemClock
 from dragoman.errors import UsageError
-from dragoman.server.config import Settings, load_settings, read_config_file
-from dragoman.server.push_setup import check_push
+from dragoman.server.settings import Settings, load_settings, read_config_file
+from dragoman.server.webhooks.keys import check_push
 from dragoman.stores.urls import is_postgres, without_password
 
 if TYPE_CHECKING:
     from dragoman.agent.agent import Agent
-    from dragoman.server.asgi import App
-    from dragoman.server.exchange import ASGIApp
+    from dragoman.server.app import App
+    from dragoman.server.http.exchange import ASGIApp
     from dragoman.server.tls import Tls
 
 __all__ = ("SERVE", "Served", "run_server")
@@ -364,7 +364,7 @@ def _tls(own: dict[str, object]) -> Tls | None:
 def _check_grpc(host: str, port: int) -> None:
     """Tell in one line what would keep gRPC from a port of its own; gRPC itself does not."""
     from dragoman.bindings.grpc.base import can_serve  # noqa: PLC0415 - only here
-    from dragoman.server.grpc_server import MISSING  # noqa: PLC0415 - only here
+    from dragoman.server.grpc.server import MISSING  # noqa: PLC0415 - only here
 
     if not can_serve():
         raise UsageError(MISSING)
@@ -382,7 +382,7 @@ def _serve_agent(
     set_up_logging(str(own["log_level"]), str(own["log_format"]))
     from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - see above
 
-    from dragoman.server.asgi import build_app  # noqa: PLC0415 - see above
+    from dragoman.server.app import build_app  # noqa: PLC0415 - see above
 
     served = load()
     app = build_app(served.agent, settings)

@@ -1,6 +1,6 @@
 """The Agent Card: an agent's description of itself.
 
-Required arrays may be empty when a card is read (Q-20); ``dragoman.server.card`` refuses to publish
+Required arrays may be empty when a card is read (Q-20); ``dragoman.server.cards.card`` refuses to publish
 such a card.
 """
 

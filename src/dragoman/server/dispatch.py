@@ -33,16 +33,17 @@ from dragoman.errors import (
     spelling_of,
 )
 from dragoman.model.operations import STREAMING, Operation, Request, SendMessageRequest
-from dragoman.server import audit, languages
-from dragoman.server.access import Access
-from dragoman.server.addresses import Addressing
-from dragoman.server.door import Visitor
-from dragoman.server.exchange import Exchange, Header
-from dragoman.server.gate import Gate
-from dragoman.server.local import LocalService
-from dragoman.server.rate_limit import RateSettings
-from dragoman.server.runtime import Runtime
-from dragoman.server.turnstile import Turnstile
+from dragoman.server import languages
+from dragoman.server.admission import audit
+from dragoman.server.admission.authentication import Visitor
+from dragoman.server.admission.authorization import Access
+from dragoman.server.admission.client_address import Addressing
+from dragoman.server.admission.concurrency import Turnstile
+from dragoman.server.admission.content import Gate
+from dragoman.server.admission.rate_limits import RateSettings
+from dragoman.server.http.exchange import Exchange, Header
+from dragoman.server.service import LocalService
+from dragoman.server.tasks.runtime import Runtime
 from dragoman.server.xpr_place import XprPlace
 from dragoman.service.principal import Principal
 from dragoman.service.service import Call, EventStream

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from dragoman.bindings.http2.connection import Connection
     from dragoman.bindings.http2.grpc_framing import MessageReader
     from dragoman.bindings.http2.hpack import Headers
-    from dragoman.server.door import Visitor
-    from dragoman.server.grpc_calls import Admission, Rpc, TalkingRpc
+    from dragoman.server.admission.authentication import Visitor
+    from dragoman.server.grpc.calls import Admission, Rpc, TalkingRpc
     from dragoman.server.peers import Peer
 
 __all__ = ("Call", "Carrier")

@@ -24,13 +24,13 @@ from dragoman.bindings.http2.grpc_framing import (
     refusal_block,
     timeout_of,
 )
-from dragoman.server.headers import gather_headers
+from dragoman.server.http.headers import gather_headers
 from dragoman.server.http2_call import Call, Carrier
 from dragoman.server.http2_uploads import Uploads
 
 if TYPE_CHECKING:
     from dragoman.bindings.http2.requests import Head
-    from dragoman.server.grpc_calls import Admission, Rpc
+    from dragoman.server.grpc.calls import Admission, Rpc
     from dragoman.server.http2_limits import Http2Limits
 
 __all__ = ("CallTable", "Served")

@@ -16,7 +16,7 @@ import httptools
 from uvicorn.protocols.http.flow_control import service_unavailable
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCycle
 
-from dragoman.server.exchange import REPLY, Header
+from dragoman.server.http.exchange import REPLY, Header
 from dragoman.server.http_watch import WatchedProtocol
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
-from dragoman.server.config import Settings
 from dragoman.server.limits import ConnectionLimits, limits_of
+from dragoman.server.settings import Settings
 
 if TYPE_CHECKING:
     from uvicorn.config import Config

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from msgspec import Struct
 
-from dragoman.server.config import Settings
+from dragoman.server.settings import Settings
 
 __all__ = ("ConnectionLimits", "limits_of")
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import uvicorn
 
 from dragoman.bindings.http2.frames import PREFACE
-from dragoman.server.exchange import ABORT, REPLY, TLS
+from dragoman.server.http.exchange import ABORT, REPLY, TLS
 from dragoman.server.http_cycle import CycleProtocol
 from dragoman.server.http_watch import DEFAULT_LIMITS
 from dragoman.server.limits import ConnectionLimits

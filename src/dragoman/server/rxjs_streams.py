@@ -8,7 +8,7 @@ from typing import Final
 from dragoman.bindings import sse
 from dragoman.dialects.rxjs.codec import Rxjs
 from dragoman.model.documents import EventDocument
-from dragoman.server.exchange import Header, Renders
+from dragoman.server.http.exchange import Header, Renders
 
 __all__ = ("RxjsRenderer", "stream_headers")
 

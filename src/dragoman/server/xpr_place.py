@@ -17,7 +17,7 @@ from dragoman.errors import (
     JSONParseError,
     UnsupportedMediaTypeError,
 )
-from dragoman.server.exchange import Exchange
+from dragoman.server.http.exchange import Exchange
 from dragoman.server.languages import is_method
 
 __all__ = ("XprPlace", "in_its_words")

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from dragoman.clock import Clock
-from dragoman.server.asgi import App, PublishedWorker, build_app
-from dragoman.server.config import load_settings
+from dragoman.server.app import App, PublishedWorker, build_app
+from dragoman.server.settings import load_settings
 from dragoman.stores.base import TaskStore
 
 __all__ = ("application",)

@@ -12,8 +12,8 @@ from typing import Any, Final
 
 import httpx2
 
-from dragoman.server.exchange import ASGIApp, Scope
-from dragoman.server.nursery import Nursery
+from dragoman.server.http.exchange import ASGIApp, Scope
+from dragoman.server.tasks.background import Nursery
 
 __all__ = ("AsgiTransport",)
 

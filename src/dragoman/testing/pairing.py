@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from dragoman.client.toolbox import Approve
     from dragoman.client.tools import Tool
     from dragoman.clock import Clock
-    from dragoman.server.asgi import PublishedWorker
+    from dragoman.server.app import PublishedWorker
     from dragoman.stores.base import TaskStore
     from dragoman.testing.wire import Wire
 
@@ -76,7 +76,7 @@ async def pair(
         clock: the time of the server, such as a ``FakeClock``. The client goes by real time.
         record: where to write down what goes over the wire.
         tenant, headers, auth, extensions, tools, approve: of the client, see ``connect``.
-        settings: of the server, see ``dragoman.server.config``; those of the environment do not
+        settings: of the server, see ``dragoman.server.settings``; those of the environment do not
             count.
 
     Raises:

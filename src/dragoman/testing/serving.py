@@ -12,13 +12,13 @@ import uvicorn
 
 from dragoman.bindings.grpc.base import is_installed
 from dragoman.client.portal import entered
-from dragoman.server.nursery import Nursery
 from dragoman.server.one_port import Server, speaking_both
+from dragoman.server.tasks.background import Nursery
 from dragoman.testing.application import application
 
 if TYPE_CHECKING:
     from dragoman.clock import Clock
-    from dragoman.server.asgi import App, PublishedWorker
+    from dragoman.server.app import App, PublishedWorker
     from dragoman.stores.base import TaskStore
 
 __all__ = ("Served", "served", "served_sync")
@@ -52,7 +52,7 @@ async def served(
     Args:
         store: where tasks are kept: a URL, or a store.
         clock: the time of the server, such as a ``FakeClock``.
-        settings: of the server, see ``dragoman.server.config``; those of the environment do not
+        settings: of the server, see ``dragoman.server.settings``; those of the environment do not
             count.
 
     Raises:

@@ -24,8 +24,8 @@ from dragoman.model.operations import (
     SubscribeToTaskRequest,
 )
 from dragoman.model.tasks import Task
-from dragoman.server.config import Settings
-from dragoman.server.runtime import Runtime
+from dragoman.server.settings import Settings
+from dragoman.server.tasks.runtime import Runtime
 from dragoman.service.service import Call, EventStream
 from dragoman.service.worker import Outcome, Turn, Worker
 from dragoman.stores.base import SharedTaskStore

@@ -14,8 +14,8 @@ from dragoman.errors import TaskEndedError, UnavailableError
 from dragoman.model.messages import text_of
 from dragoman.model.operations import SendMessageRequest
 from dragoman.model.tasks import Task, TaskState
-from dragoman.server.retention import Ages, Retention
-from dragoman.server.runner import Runner
+from dragoman.server.tasks.retention import Ages, Retention
+from dragoman.server.tasks.supervisor import Runner
 from dragoman.service.branches import branch
 from dragoman.service.worker import Completed, Outcome, Turn
 from dragoman.stores.base import InboxItem

@@ -6,7 +6,7 @@ import logging
 import pytest
 
 from dragoman.model.tasks import TaskState
-from dragoman.server.replica import ReplicaNumbers
+from dragoman.server.replicas.lease import ReplicaNumbers
 from dragoman.service.worker import Completed, Outcome, Turn
 from dragoman.stores.base import StoredTask
 from tests.scenarios.replicas.holding import hold, settle

@@ -7,7 +7,7 @@ import pytest
 
 from dragoman import Agent, Context
 from dragoman.model.tasks import Task, TaskState
-from dragoman.server.vault import PLACEHOLDER
+from dragoman.server.tasks.secrets import PLACEHOLDER
 from tests.scenarios.replicas.replicas import Member, Replicas
 from tests.scenarios.replicas.telling import told
 from tests.unit.server.agency import send

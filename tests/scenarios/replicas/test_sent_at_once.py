@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dragoman.model.messages import text_of
-from dragoman.server.vault import PLACEHOLDER
+from dragoman.server.tasks.secrets import PLACEHOLDER
 from dragoman.service.branches import branch
 from dragoman.service.service import Call
 from dragoman.service.worker import Completed, Outcome, Turn

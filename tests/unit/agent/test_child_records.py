@@ -33,7 +33,7 @@ from dragoman.errors import (
     UnknownTenantError,
     VersionNotSupportedError,
 )
-from dragoman.server.watcher import TaskLostError
+from dragoman.server.tasks.watcher import TaskLostError
 
 
 def read_again(problem: DragomanError) -> DragomanError:

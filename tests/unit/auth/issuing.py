@@ -17,7 +17,7 @@ from dragoman.auth.authenticator import Authenticator, Evidence
 from dragoman.auth.key_sets import read_key
 from dragoman.auth.refusing import BadCredentialsError
 from dragoman.errors import UnauthenticatedError
-from dragoman.server.exchange import Receive, Scope, Send
+from dragoman.server.http.exchange import Receive, Scope, Send
 from dragoman.testing.clock import FakeClock
 from tests.scenarios.authority import answer, listening
 from tests.unit.auth.signing_cards import new_key

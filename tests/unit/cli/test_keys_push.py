@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dragoman.push.signing_keys import SigningKeys
-from dragoman.server.push_setup import KEYS_SUFFIX
+from dragoman.server.webhooks.keys import KEYS_SUFFIX
 from tests.cli.calling import Cli
 
 

@@ -22,7 +22,7 @@ from dragoman.model.messages import Message, Role
 from dragoman.model.operations import Operation, SendMessageRequest
 from dragoman.model.parts import Part
 from dragoman.model.tasks import Task
-from dragoman.server.config import Settings
+from dragoman.server.settings import Settings
 from tests.disks import DISK, run_on_small_disk
 from tests.programs import need
 from tests.unit.cli.commands import AGENT, PROGRAM, Running, call, environment, running

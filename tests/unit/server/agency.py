@@ -15,10 +15,10 @@ from dragoman.model.operations import (
 from dragoman.model.parts import Part
 from dragoman.model.push import TaskPushNotificationConfig
 from dragoman.model.tasks import Artifact, Task
-from dragoman.server.access import Access
-from dragoman.server.config import Settings
-from dragoman.server.local import LocalService
-from dragoman.server.runtime import Runtime
+from dragoman.server.admission.authorization import Access
+from dragoman.server.service import LocalService
+from dragoman.server.settings import Settings
+from dragoman.server.tasks.runtime import Runtime
 from dragoman.service.service import Call, EventStream
 from dragoman.service.worker import Completed, Outcome, Turn
 from dragoman.stores.base import Done, StoredTask, TaskQuery, TaskWrite

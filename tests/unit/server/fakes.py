@@ -15,8 +15,8 @@ from dragoman.model.messages import Message, Role
 from dragoman.model.operations import SendMessageRequest
 from dragoman.model.parts import Part
 from dragoman.model.tasks import Artifact
-from dragoman.server.hub import Channel, Hub
-from dragoman.server.live import LiveTask
+from dragoman.server.tasks.streams import Channel, Hub
+from dragoman.server.tasks.task import LiveTask
 from dragoman.service.worker import Completed, Outcome, Plan, Turn
 from dragoman.stores.base import Done, NewTask, Scope, SendRecord, TaskWrite
 from dragoman.stores.memory import MemoryTaskStore

@@ -17,9 +17,9 @@ from dragoman.dialects.base import Dialect
 from dragoman.errors import A2AError, InternalError, TaskNotFoundError, spelling_of
 from dragoman.model.documents import EventDocument
 from dragoman.model.operations import Operation
-from dragoman.server.door import Visitor
-from dragoman.server.exchange import Receive, Scope, Send
-from dragoman.server.grpc_server import GrpcServer, Services
+from dragoman.server.admission.authentication import Visitor
+from dragoman.server.grpc.server import GrpcServer, Services
+from dragoman.server.http.exchange import Receive, Scope, Send
 from dragoman.server.http2_limits import Http2Limits
 from dragoman.server.one_port import Server, speaking_both
 from dragoman.server.tls import Tls

@@ -10,7 +10,7 @@ import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
-from dragoman.server.exchange import REPLY, ASGIApp, Receive, Scope, Send
+from dragoman.server.http.exchange import REPLY, ASGIApp, Receive, Scope, Send
 from dragoman.server.http_cycle import CycleProtocol
 
 __all__ = (

@@ -8,7 +8,7 @@ from typing import Any
 
 from dragoman import Agent, AgentExtension
 from dragoman.model.documents import EventDocument
-from dragoman.server.asgi import App, build_app
+from dragoman.server.app import App, build_app
 from dragoman.stores.base import StoredPage, TaskQuery
 from dragoman.stores.memory import MemoryTaskStore
 

@@ -7,7 +7,7 @@ from dragoman.errors import (
     StoreUnavailableError,
 )
 from dragoman.model.tasks import TaskState
-from dragoman.server.errands import Errand, QueuedErrand
+from dragoman.server.tasks.delivery import Errand, QueuedErrand
 from dragoman.stores.base import SendKey, SendRecord
 from tests.unit.server.fakes import (
     SCOPE,

@@ -4,10 +4,10 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
-from dragoman.server.nursery import Nursery
-from dragoman.server.resumption import Resumption, ResumptionLimits
-from dragoman.server.runner import Runner
-from dragoman.server.slots import Limits
+from dragoman.server.tasks.background import Nursery
+from dragoman.server.tasks.resuming import Resumption, ResumptionLimits
+from dragoman.server.tasks.slots import Limits
+from dragoman.server.tasks.supervisor import Runner
 from dragoman.service.worker import Outcome, Turn
 from dragoman.stores.base import StoredTask, TaskWrite
 from dragoman.testing.clock import FakeClock

@@ -10,12 +10,12 @@ from dragoman.errors import (
 from dragoman.model.messages import Message, text_of
 from dragoman.model.operations import SendMessageRequest
 from dragoman.model.tasks import Task, TaskState
-from dragoman.server.errands import Errand
-from dragoman.server.hub import Hub
-from dragoman.server.live import LiveTask
-from dragoman.server.recovery import document_of
-from dragoman.server.runner import Runner
-from dragoman.server.slots import Limits
+from dragoman.server.tasks.delivery import Errand
+from dragoman.server.tasks.recovery import document_of
+from dragoman.server.tasks.slots import Limits
+from dragoman.server.tasks.streams import Hub
+from dragoman.server.tasks.supervisor import Runner
+from dragoman.server.tasks.task import LiveTask
 from dragoman.service.worker import Completed, Outcome, Plan, Turn
 from dragoman.stores.base import (
     Done,

@@ -26,12 +26,12 @@ from dragoman.model.messages import Message, Role
 from dragoman.model.operations import GetTaskRequest, Operation, Request, SendMessageRequest
 from dragoman.model.parts import Part
 from dragoman.model.tasks import Task
-from dragoman.server.config import Settings
+from dragoman.server.admission.content import Gate
 from dragoman.server.dispatch import Answer, Dispatcher
-from dragoman.server.exchange import Exchange
-from dragoman.server.gate import Gate
+from dragoman.server.http.exchange import Exchange
 from dragoman.server.languages import OLD_ROUTER, ROUTER
-from dragoman.server.runtime import Runtime
+from dragoman.server.settings import Settings
+from dragoman.server.tasks.runtime import Runtime
 from dragoman.service.worker import Completed, Outcome, Turn
 from dragoman.stores.memory import MemoryTaskStore
 from dragoman.testing.clock import FakeClock

@@ -10,7 +10,7 @@ from dragoman.bindings.http2.grpc_framing import GrpcFailedError, MessageReader,
 from dragoman.bindings.http2.hpack import Decoder
 from dragoman.bindings.http2.requests import Head
 from dragoman.server import http2_call
-from dragoman.server.grpc_calls import Context, Rpc
+from dragoman.server.grpc.calls import Context, Rpc
 from dragoman.server.http2_call import Call
 from dragoman.server.peers import Peer
 from tests.unit.bindings.http2.peer import Client, data, request

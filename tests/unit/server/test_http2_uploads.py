@@ -8,7 +8,7 @@ from dragoman.bindings.http2 import frames, payloads
 from dragoman.bindings.http2.errors import ErrorCode
 from dragoman.bindings.http2.grpc_framing import frame_message
 from dragoman.errors import UnauthenticatedError
-from dragoman.server.door import Visitor
+from dragoman.server.admission.authentication import Visitor
 from dragoman.service.principal import Principal
 from tests.unit.server.grpc_fakes import (
     FakePerforms,

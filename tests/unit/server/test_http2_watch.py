@@ -11,10 +11,10 @@ from dragoman.bindings.http2.errors import ErrorCode
 from dragoman.bindings.http2.grpc_framing import frame_message
 from dragoman.model.documents import EventDocument
 from dragoman.server import http2_watch
-from dragoman.server.config import Settings
 from dragoman.server.http2_limits import Http2Limits
 from dragoman.server.http2_watch import Watch
 from dragoman.server.limits import limits_of
+from dragoman.server.settings import Settings
 from tests.unit.bindings.http2.peer import GREETING, TRAILERS, request
 from tests.unit.server.grpc_fakes import (
     STREAM,

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from dragoman.server.exchange import Receive, Scope, Send
+from dragoman.server.http.exchange import Receive, Scope, Send
 from dragoman.server.http_cycle import CycleProtocol
 from tests.unit.server.http_connections import (
     GET,

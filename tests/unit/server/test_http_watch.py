@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from uvicorn import Config
 from uvicorn.server import ServerState
 
-from dragoman.server.exchange import Receive, Scope, Send
+from dragoman.server.http.exchange import Receive, Scope, Send
 from dragoman.server.http_watch import DEFAULT_LIMITS, WatchedProtocol
 from tests.unit.server.http_connections import (
     GET,

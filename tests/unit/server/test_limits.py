@@ -1,10 +1,10 @@
 import pytest
 
-from dragoman.server.config import Settings
-from dragoman.server.contents import ContentLimits
+from dragoman.server.admission.content_limits import ContentLimits
+from dragoman.server.admission.rate_limits import RateSettings
 from dragoman.server.http2_limits import Http2Limits
 from dragoman.server.limits import ConnectionLimits, limits_of
-from dragoman.server.rate_limit import RateSettings
+from dragoman.server.settings import Settings
 
 
 def test_a_part_gets_the_settings_it_names() -> None:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from uvicorn.server import ServerState
 
 from dragoman.bindings.http2.frames import PREFACE
-from dragoman.server.exchange import ABORT, REPLY, ASGIApp, Receive, Scope, Send
+from dragoman.server.http.exchange import ABORT, REPLY, ASGIApp, Receive, Scope, Send
 from dragoman.server.http_watch import DEFAULT_LIMITS
 from dragoman.server.one_port import Protocol, Server, speaking_both
 

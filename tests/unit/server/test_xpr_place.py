@@ -9,7 +9,7 @@ from dragoman.errors import (
     PayloadTooLargeError,
     UnsupportedMediaTypeError,
 )
-from dragoman.server.exchange import Exchange, Receive, Send
+from dragoman.server.http.exchange import Exchange, Receive, Send
 from dragoman.server.xpr_place import XprPlace, in_its_words
 
 PREFIXES = ("xpr:", "test/")

@@ -9,7 +9,7 @@ from mcp.types import Tool
 from msgspec import Struct
 
 from dragoman.model.parts import Part
-from dragoman.server.card import SKILL_SCHEMA_EXTENSION
+from dragoman.server.cards.card import SKILL_SCHEMA_EXTENSION
 
 if TYPE_CHECKING:
     from dragoman.model.base import JsonObject

@@ -4,7 +4,7 @@ from dragoman import Agent
 from dragoman.adapters.mcp.tools import tools_of
 from dragoman.model.cards import AgentCard, AgentSkill
 from dragoman.model.parts import Part
-from dragoman.server.card import capabilities_of
+from dragoman.server.cards.card import capabilities_of
 
 
 def card_of(agent: Agent, *others: AgentSkill) -> AgentCard:

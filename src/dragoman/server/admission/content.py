@@ -1,0 +1,161 @@
+"""The gate: what is decided on the decoded operation, once for all bindings.
+
+Tenant, extensions, capabilities, media types and sizes. Whether the caller may do this with this
+skill is asked of ``Access`` once the skill is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import cast
+
+from dragoman.errors import (
+    ContentTypeNotSupportedError,
+    ExtensionSupportRequiredError,
+    InvalidParamsError,
+    PushNotificationNotSupportedError,
+    StreamingNotSupportedError,
+    UnknownTenantError,
+    UnsupportedOperationError,
+)
+from dragoman.model.base import JsonObject
+from dragoman.model.cards import AgentCapabilities
+from dragoman.model.client_tools import TOOL_RESULT
+from dragoman.model.media_types import accepts
+from dragoman.model.messages import Message
+from dragoman.model.operations import STREAMING, Operation, Request, SendMessageRequest
+from dragoman.model.parts import Part
+from dragoman.server.admission.content_limits import ContentLimits
+from dragoman.service.service import Call
+
+__all__ = ("Gate",)
+
+_PUSH = frozenset(
+    {
+        Operation.CREATE_TASK_PUSH_NOTIFICATION_CONFIG,
+        Operation.GET_TASK_PUSH_NOTIFICATION_CONFIG,
+        Operation.LIST_TASK_PUSH_NOTIFICATION_CONFIGS,
+        Operation.DELETE_TASK_PUSH_NOTIFICATION_CONFIG,
+    }
+)
+
+
+class Gate:
+    """Enforces what the card declares.
+
+    Args:
+        hidden_input_modes: what is taken beside ``input_modes``, and not told.
+    """
+
+    def __init__(
+        self,
+        *,
+        tenants: Iterable[str],
+        capabilities: AgentCapabilities,
+        input_modes: Iterable[str],
+        hidden_input_modes: Iterable[str] = (),
+        max_parts: int,
+        max_id_length: int,
+        contents: ContentLimits | None = None,
+    ) -> None:
+        self._contents = contents
+        self._tenants = frozenset({"", *tenants})
+        self._capabilities = capabilities
+        self._extensions = frozenset(item.uri for item in capabilities.extensions)
+        self._required = tuple(item.uri for item in capabilities.extensions if item.required)
+        self._input_modes = tuple(dict.fromkeys(input_modes))
+        self._taken_modes = (*self._input_modes, *hidden_input_modes)
+        self._max_parts = max_parts
+        self._max_id_length = max_id_length
+        self._accepted: dict[str, bool] = {}
+
+    def activate(self, operation: Operation, requested: str | None) -> tuple[str, ...]:
+        """Return the extensions to activate of those a request names, in its order.
+
+        R-T.ext-9: none unless asked for. R-4.6.3-3: what we lack is ignored; R-4.6.3-5: never
+        another version of it. R-3.3.4-6: one that the card requires must be named.
+        """
+        if not requested and not self._required:
+            return ()
+        named = [uri.strip() for uri in (requested or "").split(",")]
+        missing = [uri for uri in self._required if uri not in named]
+        # Q-22: a card can be read by one who does not know yet what it requires.
+        if missing and operation is not Operation.GET_EXTENDED_AGENT_CARD:
+            raise ExtensionSupportRequiredError(
+                f"This agent requires the extension {missing[0]}; name it in A2A-Extensions",
+                metadata={"requiredExtensions": ",".join(missing)},
+            )
+        return tuple(dict.fromkeys(uri for uri in named if uri in self._extensions))
+
+    def check_offered(self, operation: Operation) -> None:
+        """Raise the fitting error for an operation that the card does not offer (R-3.3.4-1).
+
+        Before the request is read: who asks for what is not there hears that, and not what is wrong
+        with the question.
+        """
+        if operation in STREAMING and not self._capabilities.streaming:
+            # R-3.3.4-3
+            raise StreamingNotSupportedError
+        if operation in _PUSH and not self._capabilities.push_notifications:
+            raise PushNotificationNotSupportedError  # R-3.3.4-2
+        is_card = operation is Operation.GET_EXTENDED_AGENT_CARD
+        if is_card and not self._capabilities.extended_agent_card:
+            # R-3.3.4-4
+            raise UnsupportedOperationError("This agent has no extended card")
+
+    def admit(self, request: Request, call: Call) -> None:
+        """Raise the fitting error for a request this agent does not take."""
+        if call.tenant not in self._tenants or not call.principal.may_act_in(call.tenant):
+            raise UnknownTenantError
+        if len(call.alias) > self._max_id_length:
+            raise InvalidParamsError.of("id", f"has more than {self._max_id_length} characters")
+        if isinstance(request, SendMessageRequest):
+            self._admit_send(request)
+
+    def _admit_send(self, request: SendMessageRequest) -> None:
+        configuration = request.configuration
+        if (
+            configuration is not None
+            and configuration.task_push_notification_config is not None
+            and not self._capabilities.push_notifications
+        ):
+            raise PushNotificationNotSupportedError  # Q-17
+        self._admit_message(request.message)
+        if self._contents is not None:
+            self._contents.check(request)
+
+    def _admit_message(self, message: Message) -> None:
+        longest = self._max_id_length
+        if (
+            len(message.message_id) > longest
+            or len(message.context_id) > longest
+            or len(message.task_id) > longest
+        ):
+            raise InvalidParamsError.of("message", f"has an id of more than {longest} characters")
+        if len(message.parts) > self._max_parts:
+            raise InvalidParamsError.of(
+                "message.parts", f"must not hold more than {self._max_parts} parts"
+            )
+        for index, part in enumerate(message.parts):
+            media_type = part.effective_media_type
+            if media_type and not self._takes(media_type) and not _is_tool_result(part):
+                # R-3.1.1-1, Q-33
+                raise ContentTypeNotSupportedError(
+                    f"message.parts[{index}] is {media_type[:100]}; "
+                    f"this agent takes {', '.join(self._input_modes)}",
+                    metadata={"mediaType": media_type[:100]},
+                )
+
+    def _takes(self, media_type: str) -> bool:
+        known = self._accepted.get(media_type)
+        if known is None:
+            known = accepts(self._taken_modes, media_type)
+            if len(self._accepted) < 1000:  # Callers choose the keys: the memory stays bounded.
+                self._accepted[media_type] = known
+        return known
+
+
+def _is_tool_result(part: Part) -> bool:
+    """Tell the answer to something that the agent has asked for, whatever else it takes."""
+    data = part.data
+    return isinstance(data, dict) and cast("JsonObject", data).get("kind") == TOOL_RESULT

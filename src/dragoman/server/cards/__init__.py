@@ -1,0 +1,1 @@
+"""The Agent Cards that the server publishes."""

@@ -1,0 +1,430 @@
+"""The Agent Card this server publishes: built from the agent, addressed for the caller, cached."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from email.utils import formatdate, parsedate_to_datetime
+from functools import lru_cache, reduce
+from typing import TYPE_CHECKING, Final, Protocol, cast
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from dragoman.auth.combining import Alternative, Combination
+from dragoman.dialects.negotiation import OLD, SERVED, V0_1, V0_3, V1_0, Version
+from dragoman.dialects.v0_1.card import encode_card as encode_card_0_1
+from dragoman.dialects.v0_3.card import encode_card as encode_card_0_3
+from dragoman.dialects.v1_0.card import encode_card as encode_card_1_0
+from dragoman.errors import UsageError
+from dragoman.model.base import JsonObject
+from dragoman.model.cards import (
+    AgentCapabilities,
+    AgentCard,
+    AgentExtension,
+    AgentInterface,
+    AgentProvider,
+    AgentSkill,
+)
+from dragoman.model.security import SecurityRequirement, StringList
+from dragoman.server.admission.authorization import Policy, Sharing
+from dragoman.server.admission.client_address import grpc_address
+
+if TYPE_CHECKING:
+    from dragoman.extensions.base import CardFacts, Presence
+    from dragoman.server.cards.signing import CardSigning
+
+__all__ = ("CardDesk", "CardFile", "Describes", "capabilities_of", "is_fresh")
+
+SKILL_SCHEMA_EXTENSION: Final = "https://dragoman.dev/extensions/skill-schema/v1"
+"""AgentSkill has no member for the shape of its data, so an extension publishes it."""
+
+_BASES: Final = 64
+"""Addresses under which one agent is reached; callers choose them, so the memory is bounded."""
+
+
+class Describes(Protocol):
+    """What an agent says of itself."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        ...
+
+    @property
+    def description(self) -> str:
+        """What it is for."""
+        ...
+
+    @property
+    def version(self) -> str:
+        """Its own version."""
+        ...
+
+    @property
+    def provider(self) -> AgentProvider | None:
+        """Who runs it."""
+        ...
+
+    @property
+    def documentation_url(self) -> str | None:
+        """Where its documentation is."""
+        ...
+
+    @property
+    def icon_url(self) -> str | None:
+        """Where its icon is."""
+        ...
+
+    @property
+    def tenants(self) -> tuple[str, ...]:
+        """The tenants it serves beside the default one."""
+        ...
+
+    @property
+    def extensions(self) -> tuple[AgentExtension, ...]:
+        """The protocol extensions it supports."""
+        ...
+
+    @property
+    def streaming(self) -> bool:
+        """Whether callers may follow the work."""
+        ...
+
+    @property
+    def extended_card(self) -> bool:
+        """Whether the card promises a fuller one."""
+        ...
+
+    @property
+    def presence(self) -> Presence | None:
+        """The agent as another system knows it, if one does."""
+        ...
+
+    @property
+    def auth(self) -> tuple[Alternative, ...]:
+        """The ways for callers to show who they are; none if it does not ask."""
+        ...
+
+    @property
+    def authorize(self) -> Policy | None:
+        """What decides about the wishes of callers, if anything."""
+        ...
+
+    @property
+    def share(self) -> Sharing | None:
+        """What decides in whose records a caller works, if not in its own."""
+        ...
+
+    @property
+    def skills(self) -> tuple[AgentSkill, ...]:
+        """What it can do, the default first."""
+        ...
+
+    @property
+    def hidden_skills(self) -> tuple[AgentSkill, ...]:
+        """What it can do beside that, for those who may know of it."""
+        ...
+
+    @property
+    def skill_scopes(self) -> Mapping[str, frozenset[str]]:
+        """The scopes that skills need; those that need none may be left out."""
+        ...
+
+    @property
+    def schemas(self) -> Mapping[str, JsonObject]:
+        """The JSON Schema of the data each skill takes."""
+        ...
+
+    @property
+    def input_modes(self) -> tuple[str, ...]:
+        """The media types it takes."""
+        ...
+
+    @property
+    def output_modes(self) -> tuple[str, ...]:
+        """The media types it gives."""
+        ...
+
+
+class CardFile(Struct, frozen=True, gc=False):
+    """A card as bytes, with the validators of RFC 9110."""
+
+    body: bytes
+    etag: str
+    last_modified: str
+
+
+def capabilities_of(
+    agent: Describes,
+    skills: Sequence[AgentSkill] | None = None,
+    facts: CardFacts | None = None,
+    *,
+    has_push: bool = False,
+) -> AgentCapabilities:
+    """Return what the card declares, which is what the gate enforces.
+
+    Args:
+        skills: those that the card lists; the public ones unless given.
+        facts: what another system says of the agent.
+        has_push: whether webhooks can be registered (R-3.5.1-2, R-T.str-5).
+    """
+    extensions = agent.extensions
+    if agent.presence is not None:
+        extensions += (facts.extension if facts else AgentExtension(uri=agent.presence.uri),)
+    listed = agent.skills if skills is None else skills
+    schemas: JsonObject = {
+        s.id: {"input": agent.schemas[s.id]} for s in listed if s.id in agent.schemas
+    }
+    if schemas:
+        extensions += (
+            AgentExtension(
+                uri=SKILL_SCHEMA_EXTENSION,
+                description="The JSON Schema of the data each skill takes.",
+                params=schemas,
+            ),
+        )
+    for extension in extensions:
+        if not extension.uri:
+            raise UsageError("an extension of this agent has no uri")  # Q-37
+    return AgentCapabilities(
+        streaming=agent.streaming,
+        push_notifications=has_push,
+        extensions=extensions,
+        extended_agent_card=agent.extended_card,
+    )
+
+
+class CardDesk:
+    """Hands out the card."""
+
+    def __init__(
+        self,
+        agent: Describes,
+        started_ms: int,
+        authentication: Combination | None = None,
+        signing: CardSigning | None = None,
+        *,
+        has_push: bool = False,
+    ) -> None:
+        """Check what will be published. Without ``grpc_port`` gRPC is not offered.
+
+        Args:
+            authentication: what callers must show; it is what the door enforces.
+            signing: signs what is handed out.
+            has_push: whether webhooks can be registered.
+
+        Raises:
+            UsageError: the agent lacks something a card must have (Q-20).
+        """
+        if not agent.skills and agent.hidden_skills:
+            raise UsageError(f"agent {agent.name!r} hides all its skills; a card must show one")
+        if not agent.skills:
+            raise UsageError(
+                f"agent {agent.name!r} has no skills; mark a function with @agent.skill"
+            )
+        capabilities_of(agent)
+        self._agent = agent
+        self._has_push = has_push
+        self._signing = signing
+        self._schemes = authentication.schemes if authentication else {}
+        self._requirements = authentication.requirements if authentication else ()
+        self._is_rpc_alone = authentication is not None and authentication.needs_body
+        self._last_modified = formatdate(started_ms / 1000, usegmt=True)
+        self._file = lru_cache(maxsize=_BASES)(self._make)
+        self._grpc_port: int | None = None
+        self._facts: CardFacts | None = None
+
+    async def refresh(self) -> None:
+        """Have the cards to come say what is known of the agent elsewhere."""
+        if self._agent.presence is None:
+            return
+        facts = await self._agent.presence.facts()
+        if facts != self._facts:
+            self._facts = facts
+            self._last_modified = formatdate(facts.changed_ms / 1000, usegmt=True)
+            self._file.cache_clear()
+
+    def offer_grpc(self, port: int) -> None:
+        """List gRPC among the interfaces: on this port, or with 0 on the port of HTTP."""
+        self._grpc_port = port
+        self._file.cache_clear()
+
+    def card(
+        self,
+        base_url: str,
+        *,
+        skills: Sequence[AgentSkill] | None = None,
+        tenants: Sequence[str] | None = None,
+    ) -> AgentCard:
+        """Return the card of the agent as reached under ``base_url``.
+
+        Args:
+            skills: those to list; the public ones unless given.
+            tenants: those to list, "" for the default one; all unless given.
+        """
+        agent, facts = self._agent, self._facts
+        listed = agent.skills if skills is None else skills
+        served = ("", *agent.tenants) if tenants is None else tenants
+        return AgentCard(
+            name=(facts and facts.name) or agent.name,
+            description=(facts and facts.description) or agent.description or agent.name,
+            supported_interfaces=self._interfaces(base_url.rstrip("/"), served),
+            provider=agent.provider,
+            version=agent.version,
+            documentation_url=agent.documentation_url,
+            capabilities=capabilities_of(agent, listed, facts, has_push=self._has_push),
+            security_schemes=self._schemes,
+            security_requirements=self._requirements,
+            default_input_modes=agent.input_modes,
+            default_output_modes=agent.output_modes,
+            skills=tuple(self._with_scopes(self._with_tags(skill)) for skill in listed),
+            icon_url=agent.icon_url,
+        )
+
+    def _with_tags(self, skill: AgentSkill) -> AgentSkill:
+        if self._facts is None or not self._facts.tags:
+            return skill
+        return replace(skill, tags=tuple(dict.fromkeys((*skill.tags, *self._facts.tags))))
+
+    def _with_scopes(self, skill: AgentSkill) -> AgentSkill:
+        """Say what a skill needs: as the whole agent, and the scopes with it."""
+        needed = self._agent.skill_scopes.get(skill.id)
+        if not needed:
+            return skill
+        requirements = tuple(
+            SecurityRequirement(
+                schemes={
+                    name: StringList(list=tuple(sorted({*scopes.list, *needed})))
+                    for name, scopes in requirement.schemes.items()
+                }
+            )
+            for requirement in self._requirements
+        )
+        return replace(skill, security_requirements=requirements)
+
+    def _interfaces(self, base: str, tenants: Sequence[str]) -> tuple[AgentInterface, ...]:
+        urls = {"JSONRPC": f"{base}/"}
+        if not self._is_rpc_alone:
+            urls["HTTP+JSON"] = base
+        if self._grpc_port is not None and not self._is_rpc_alone:
+            urls["GRPC"] = grpc_address(base, self._grpc_port)
+        return tuple(
+            AgentInterface(
+                url=urls[binding], protocol_binding=binding, tenant=tenant, protocol_version=version
+            )
+            for version, bindings in _INTERFACES
+            # 0.x reference, 5.2: readers of the older versions know no tenants.
+            for tenant in tenants
+            if not tenant or version == "1.0"
+            for binding in bindings
+            if binding in urls
+        )
+
+    def file(
+        self, base_url: str, version: Version | None = None, *, is_old_place: bool = False
+    ) -> CardFile:
+        """Return the card as bytes: as a version has it, or one that readers of all can read.
+
+        Args:
+            is_old_place: it is asked for where 0.1 and 0.2 look. That makes a difference if the
+                card is signed, and no version is named.
+        """
+        # Callers choose the version: one that nobody knows is none, and takes no room in memory.
+        known = version if version in SERVED else None
+        return self._file(base_url, known, is_old_place and self._signing is not None)
+
+    def check_size(self, limit: int) -> None:
+        """Raise UsageError for a card that is larger than clients read."""
+        size = len(self.file("http://localhost").body)
+        if size > limit:
+            raise UsageError(
+                f"the card of agent {self._agent.name!r} has {size} bytes; "
+                f"max_card_bytes is {limit}"
+            )
+
+    def _make(self, base_url: str, version: Version | None, is_old_place: bool) -> CardFile:  # noqa: FBT001 - a key of the cache
+        card, signing = self.card(base_url), self._signing
+        more = self._facts.members if self._facts is not None else {}
+        if signing is None:
+            body = _encode(card, version, more)
+        elif version == V1_0 or (version is None and not is_old_place):
+            # A signature covers one form of the card and no other (0.x reference, 5.2), so each
+            # form is a document of its own.
+            body = signing.signed(encode_card_1_0(card))
+        elif version == V0_3:
+            body = signing.signed(_with_members(encode_card_0_3(card), more))
+        else:
+            # 0.1 and 0.2 know no signatures.
+            body = _encode_old(card, more) if version is None else _encode(card, version, more)
+        # R-8.6.1-2: an ETag from a hash of the content.
+        etag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
+        return CardFile(body, etag, self._last_modified)
+
+
+_INTERFACES: Final = (
+    ("1.0", ("JSONRPC", "HTTP+JSON", "GRPC")),
+    ("0.3", ("JSONRPC", "HTTP+JSON", "GRPC")),
+    ("0.2", ("JSONRPC",)),
+    ("0.1", ("JSONRPC",)),
+)
+"""R-8.3.1-1: what is served, the preferred first."""
+
+
+def _encode(card: AgentCard, version: Version | None, more: JsonObject) -> bytes:
+    if version == V1_0:
+        return encode_card_1_0(card)
+    if version == V0_1:
+        return _with_members(encode_card_0_1(card), more)
+    if version in OLD:
+        return _with_members(encode_card_0_3(card), more)
+    forms = (encode_card_1_0(card), encode_card_0_3(card), encode_card_0_1(card))
+    return _with_members(_merged(*forms), more)
+
+
+def _encode_old(card: AgentCard, more: JsonObject) -> bytes:
+    """Write a card for readers of 0.1 and 0.2, which have one place to look for it."""
+    return _with_members(_merged(encode_card_0_3(card), encode_card_0_1(card)), more)
+
+
+def _with_members(document: bytes, more: JsonObject) -> bytes:
+    """Return a card with members of another system's at its top."""
+    if not more:
+        return document
+    return msgspec.json.encode({**msgspec.json.decode(document, type=dict[str, object]), **more})
+
+
+def _merged(*forms: bytes) -> bytes:
+    merged: object = reduce(_merge, (msgspec.json.decode(form) for form in forms))
+    return msgspec.json.encode(merged)
+
+
+def _merge(first: object, second: object) -> object:
+    """Return what readers of either document can read; where both name a thing, the first counts.
+
+    The forms of the card describe the same agent, so arrays of the same length hold the same
+    things in the same order.
+    """
+    if isinstance(first, dict) and isinstance(second, dict):
+        ours, theirs = cast("JsonObject", first), cast("JsonObject", second)
+        both = {name: _merge(ours[name], theirs[name]) for name in ours if name in theirs}
+        return theirs | ours | both
+    if isinstance(first, list) and isinstance(second, list):
+        items, others = cast("list[object]", first), cast("list[object]", second)
+        if len(items) == len(others):
+            return [_merge(item, other) for item, other in zip(items, others, strict=True)]
+    return cast("object", first)
+
+
+def is_fresh(file: CardFile, if_none_match: str | None, if_modified_since: str | None) -> bool:
+    """Tell whether the client's copy is still good (RFC 9110, section 13.2.2)."""
+    if if_none_match is not None:
+        tags = (tag.strip().removeprefix("W/") for tag in if_none_match.split(","))
+        return any(tag in ("*", file.etag) for tag in tags)
+    if if_modified_since is None:
+        return False
+    try:
+        return parsedate_to_datetime(if_modified_since) >= parsedate_to_datetime(file.last_modified)
+    except (ValueError, TypeError, OverflowError):
+        return False

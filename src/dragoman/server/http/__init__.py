@@ -1,0 +1,1 @@
+"""A2A over HTTP: JSON-RPC, HTTP+JSON, cards and health."""

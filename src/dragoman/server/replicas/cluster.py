@@ -1,0 +1,117 @@
+"""Cluster: what a server has besides when it is one of several on a shared store."""
+
+from __future__ import annotations
+
+import asyncio
+
+from dragoman.bus.base import Bus, ReplicaHint, Spent, WorkReleased
+from dragoman.clock import Clock
+from dragoman.errors import StoreError
+from dragoman.server.admission.rate_limits import RateLimits
+from dragoman.server.replicas.lease import Replica, ReplicaNumbers
+from dragoman.server.replicas.remote_tasks import Elsewhere
+from dragoman.server.replicas.sweep import Sweep
+from dragoman.server.settings import Settings
+from dragoman.server.tasks.background import Nursery
+from dragoman.server.tasks.resuming import Resumption
+from dragoman.server.tasks.streams import Hub
+from dragoman.server.tasks.supervisor import Runner
+from dragoman.stores.base import SharedTaskStore
+
+__all__ = ("Cluster",)
+
+
+class Cluster:
+    """The replica, its bus, and its sweep; from ``join`` to ``leave``.
+
+    Args:
+        rates: limits that hold for all replicas together.
+    """
+
+    def __init__(
+        self,
+        store: SharedTaskStore,
+        bus: Bus,
+        *,
+        clock: Clock,
+        hub: Hub,
+        nursery: Nursery,
+        settings: Settings,
+        rates: RateLimits | None = None,
+    ) -> None:
+        self._store = store
+        self._bus = bus
+        self._clock = clock
+        self._nursery = nursery
+        self._settings = settings
+        self._rates = rates
+        self._alarm = asyncio.Event()
+        self._sweep: Sweep | None = None
+        self.replica = Replica(store, clock, lease_seconds=settings.lease_seconds)
+        self.elsewhere = Elsewhere(
+            store=store,
+            replica=self.replica,
+            bus=bus,
+            hub=hub,
+            nursery=nursery,
+            alarm=self._alarm,
+        )
+
+    @property
+    def numbers(self) -> ReplicaNumbers:
+        """How this replica stands with the others."""
+        replica, elsewhere = self.replica, self.elsewhere
+        return ReplicaNumbers(
+            id=replica.id,
+            has_lease=replica.is_sure,
+            lapses=replica.lapses,
+            has_bus=self._bus.is_connected,
+            followed=len(elsewhere.known()),
+            taken_over=elsewhere.taken_over,
+            lost=elsewhere.lost,
+        )
+
+    async def join(self) -> None:
+        """Begin the lease, and hear hints. Nothing is written before this."""
+        await self.replica.join()
+        self._nursery.spawn(self.replica.keep(self._check_held), name="lease")
+        if self._rates is not None:
+            self._rates.share(self._bus.publish)
+        await self._bus.open(self.replica.id, on_hint=self._hear, on_reconnect=self._alarm.set)
+
+    def begin(self, runner: Runner, resumption: Resumption) -> None:
+        """Sweep from now on, and at once: there may be work that nobody does."""
+        self._sweep = Sweep(
+            runner=runner,
+            resumption=resumption,
+            elsewhere=self.elsewhere,
+            clock=self._clock,
+            nursery=self._nursery,
+            alarm=self._alarm,
+            seconds=self._settings.sweep_seconds,
+        )
+        self._alarm.set()
+        self._nursery.spawn(self._sweep.run(), name="sweep")
+
+    async def leave(self) -> None:
+        """Give up the lease, and tell the others that there is work to take."""
+        try:
+            await self.replica.leave()
+        except StoreError:
+            return  # Then it runs out by itself.
+        self._bus.publish(WorkReleased())
+
+    async def close(self) -> None:
+        """Hear nothing any more."""
+        await self._bus.close()
+
+    async def _check_held(self) -> None:
+        if self._sweep is not None:
+            await self._sweep.check_held()
+
+    def _hear(self, hint: ReplicaHint) -> None:
+        if isinstance(hint, Spent):
+            if self._rates is not None:
+                self._rates.hear(hint)
+        elif self._sweep is not None:
+            self._sweep.hear(hint)

@@ -1,0 +1,1 @@
+"""Running tasks: turns, slots, streams, and their way into the store."""

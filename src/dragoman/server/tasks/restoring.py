@@ -1,0 +1,120 @@
+"""Arrivals: how a task comes to life in this process, newly begun or as the store has it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from dragoman.clock import Clock
+from dragoman.engine.fold import TaskFold
+from dragoman.engine.machine import Standing
+from dragoman.server.replicas.remote_tasks import Elsewhere
+from dragoman.server.tasks.inbox import queue_of
+from dragoman.server.tasks.known_numbers import Seen
+from dragoman.server.tasks.recovery import fold_of, record_of, standing_of
+from dragoman.server.tasks.streams import Channel, Hub
+from dragoman.server.tasks.task import LiveTask
+from dragoman.server.tasks.watcher import Watcher
+from dragoman.stores.base import (
+    InboxItem,
+    JournalEntry,
+    NewTask,
+    SendRecord,
+    StoredTask,
+    TaskStore,
+)
+
+__all__ = ("Arrivals",)
+
+
+class Arrivals:
+    """Makes live tasks, none of which has a turn yet.
+
+    Args:
+        watcher: whom they tell what becomes of their writes.
+        elsewhere: the tasks of other replicas; None for a store that this process has to itself.
+    """
+
+    def __init__(
+        self,
+        *,
+        watcher: Watcher,
+        store: TaskStore,
+        clock: Clock,
+        hub: Hub,
+        elsewhere: Elsewhere | None,
+    ) -> None:
+        self._watcher = watcher
+        self._store = store
+        self._clock = clock
+        self._hub = hub
+        self._elsewhere = elsewhere
+        self._announce = None if elsewhere is None else elsewhere.announce
+
+    def begin(
+        self,
+        task_id: str,
+        record: NewTask,
+        send: SendRecord | None,
+        loop: asyncio.AbstractEventLoop,
+    ) -> LiveTask:
+        """Return a task of which nothing is written yet."""
+        return LiveTask(
+            watcher=self._watcher,
+            store=self._store,
+            clock=self._clock,
+            channel=self._channel(task_id),
+            record=record,
+            standing=Standing(task_id=task_id, context_id=record.context_id),
+            fold=TaskFold(task_id, record.context_id),
+            send=send,
+            loop=loop,
+            seen=None if self._elsewhere is None else Seen(),
+            announce=self._announce,
+        )
+
+    def revive(
+        self, stored: StoredTask, journal: Sequence[JournalEntry], epoch: int
+    ) -> tuple[LiveTask, Sequence[InboxItem]]:
+        """Return an unfinished task as the store has it, and what is to be handed to it.
+
+        Args:
+            epoch: that of the lease which it was taken over with.
+        """
+        fold = fold_of(stored)
+        queue, rest = queue_of(stored)
+        live = LiveTask(
+            watcher=self._watcher,
+            store=self._store,
+            clock=self._clock,
+            channel=self._channel_of(stored),
+            record=record_of(stored),
+            standing=standing_of(stored, fold, unread=len(queue)),
+            fold=fold,
+            epoch=epoch,
+            journal_n=journal[-1].n if journal else 0,
+            attempts=stored.attempts,
+            wake_at_ms=stored.wake_at_ms,
+            seen=None if self._elsewhere is None else Seen(stored.inbox_n),
+            announce=self._announce,
+        )
+        live.inbox.extend(queue)
+        live.paused_ms = self._clock.now_ms()
+        return live, rest
+
+    def _channel_of(self, stored: StoredTask) -> Channel:
+        """Return the channel of a task that is adopted: that of its followers, if it has any."""
+        is_paused = stored.state.is_interrupted
+        channel = None if self._elsewhere is None else self._elsewhere.claim(stored.id)
+        if channel is None:
+            return self._channel(stored.id, stored.seq, is_paused=is_paused)
+        channel.skip_to(stored.seq, is_paused=is_paused)
+        return channel
+
+    def _channel(self, task_id: str, seq: int = 0, *, is_paused: bool = False) -> Channel:
+        return Channel(
+            self._hub,
+            lambda after, limit: self._store.read_events(task_id, after=after, limit=limit),
+            seq=seq,
+            paused_at=seq if is_paused else 0,
+        )

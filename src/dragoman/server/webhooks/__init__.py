@@ -1,0 +1,1 @@
+"""Push notifications: registrations, the outbox, and their setup."""
