@@ -46,11 +46,11 @@ NO_BEHAVIOUR: Final = frozenset(
 
 SHOWN_ELSEWHERE: Final = {
     # The checker of agents is shown on live ones, good and broken.
-    "cli/conformance.py": "cli/test_conform.py",
-    "cli/conformance_interfaces.py": "cli/test_conform.py",
-    "cli/conformance_lines.py": "cli/test_conform.py",
+    "cli/commands/conformance.py": "cli/test_conform.py",
+    "cli/session/conformance_interfaces.py": "cli/test_conform.py",
+    "cli/session/conformance_lines.py": "cli/test_conform.py",
     # The program is shown as a user starts it.
-    "__main__.py": "unit/cli/test_serve.py",
+    "__main__.py": "unit/cli/serving/test_serve.py",
     # Which members of a value are written, and which exclude each other, is one subject.
     "model/base.py": "unit/model/test_presence.py",
     "model/cards.py": "unit/model/test_presence.py",
@@ -61,13 +61,13 @@ SHOWN_ELSEWHERE: Final = {
     "model/security.py": "unit/model/test_unions.py",
     "model/tasks.py": "unit/model/test_presence.py",
     # Commands, and the agent to practise on: shown as their requirements ask for it.
-    "cli/auth.py": "cli/test_auth_login.py",
-    "cli/auth_login.py": "cli/test_auth_login.py",
-    "cli/authorizing.py": "cli/test_auth_login.py",
-    "cli/catalog.py": "cli/test_catalog.py",
-    "cli/catalog_loading.py": "cli/test_catalog.py",
-    "cli/demo_server.py": "cli/test_demo_server.py",
-    "cli/skill.py": "cli/test_skill.py",
+    "cli/commands/auth.py": "cli/test_auth_login.py",
+    "cli/commands/auth_login.py": "cli/test_auth_login.py",
+    "cli/session/authorizing.py": "cli/test_auth_login.py",
+    "cli/commands/catalog.py": "cli/test_catalog.py",
+    "cli/session/catalog_loading.py": "cli/test_catalog.py",
+    "cli/commands/demo_server.py": "cli/test_demo_server.py",
+    "cli/commands/skill.py": "cli/test_skill.py",
     "demo/answers.py": "cli/test_demo_server.py",
     "demo/courses.py": "cli/test_demo_server.py",
     # The calls of a context, made from a thread.
@@ -106,7 +106,7 @@ SHOWN_ELSEWHERE: Final = {
     "stores/postgres/writes.py": "unit/stores/postgres/test_steps.py",
     "stores/memory_webhooks.py": "contracts/test_webhook_store.py",
     "stores/sqlite/connection.py": "unit/stores/sqlite/test_store.py",
-    "stores/sqlite/keeping.py": "unit/cli/test_db.py",
+    "stores/sqlite/keeping.py": "unit/cli/commands/test_db.py",
     "stores/sqlite/lock.py": "unit/stores/sqlite/test_store.py",
     "stores/sqlite/reader.py": "contracts/test_task_store.py",
     "stores/sqlite/rows.py": "contracts/test_task_store.py",

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.cli.commands import COMMANDS
+from dragoman.cli.command import COMMANDS
 from dragoman.cli.errors import EXIT_CODES
 from tests.cli.calling import Cli
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import dragoman
-from dragoman.cli.commands import COMMANDS
+from dragoman.cli.command import COMMANDS
 from tests.cli.calling import Cli
 
 PACKAGE = Path(dragoman.__file__).parent

@@ -6,7 +6,7 @@ import re
 import sys
 from pathlib import Path
 
-from dragoman.cli.chat_commands import COMMANDS
+from dragoman.cli.chat.commands import COMMANDS
 from tests.serving import AgentProcess
 from tests.terminal import on_terminal
 from tests.unit.cli.commands import environment

@@ -15,8 +15,8 @@ from typing import Any, Final
 import httpx2
 import pytest
 
-from dragoman.cli.ports import listen
-from dragoman.cli.webhook import served as serving_app
+from dragoman.cli.serving.ports import listen
+from dragoman.cli.serving.webhook import served as serving_app
 from dragoman.model.push import AuthenticationInfo
 from dragoman.push import Notification, Receiver
 from dragoman.push.exchange import ASGIApp, Receive, Scope, Send

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import msgspec
 
-from dragoman.cli.ports import listen
-from dragoman.cli.webhook import served
+from dragoman.cli.serving.ports import listen
+from dragoman.cli.serving.webhook import served
 from dragoman.push import Notification, Receiver
 from dragoman.push.exchange import ASGIApp, Receive, Scope, Send
 from tests.wire import Json

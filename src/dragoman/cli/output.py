@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from dragoman.auth.redaction import REDACTED
 from dragoman.cli.errors import Failure
-from dragoman.cli.labels import Lines, cleaned
+from dragoman.cli.views.labels import Lines, cleaned
 
 __all__ = ("LEAST_SECRET", "Output")
 

@@ -9,14 +9,14 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from dragoman.cli.commands import Body, Invocation, build_parsers
+from dragoman.cli.command import Body, Invocation, build_parsers
 from dragoman.cli.errors import INTERRUPTED, USAGE, Failure, failure_of
-from dragoman.cli.options import CONFIG, DEBUG, OUTPUT, STREAM, VERBOSE, Option
+from dragoman.cli.options.options import CONFIG, DEBUG, OUTPUT, STREAM, VERBOSE, Option
+from dragoman.cli.options.parser import Shown
+from dragoman.cli.options.settings import NO_SETTINGS, Given, Settings, read_settings
+from dragoman.cli.options.view import described
 from dragoman.cli.output import Output
-from dragoman.cli.parser import Shown
-from dragoman.cli.progress import Progress
-from dragoman.cli.settings import NO_SETTINGS, Given, Settings, read_settings
-from dragoman.cli.settings_view import described
+from dragoman.cli.session.progress import Progress
 from dragoman.cli.surroundings import Surroundings
 from dragoman.errors import DragomanError, UsageError
 

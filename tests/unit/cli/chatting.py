@@ -11,16 +11,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dragoman import Agent, Context, File, Message, Reply
-from dragoman.cli.chat_loop import Chat
-from dragoman.cli.chat_view import View, console_on
-from dragoman.cli.commands import Invocation
-from dragoman.cli.options import AGENT_CARD, Option
+from dragoman.cli.chat.app import Chat
+from dragoman.cli.chat.view import View, console_on
+from dragoman.cli.command import Invocation
+from dragoman.cli.options.options import AGENT_CARD, Option
+from dragoman.cli.options.settings import Given, read_settings
 from dragoman.cli.output import Output
-from dragoman.cli.progress import Progress
-from dragoman.cli.session import opened
-from dragoman.cli.settings import Given, read_settings
+from dragoman.cli.session.progress import Progress
+from dragoman.cli.session.session import opened
+from dragoman.cli.session.target import target_of
 from dragoman.cli.surroundings import Surroundings
-from dragoman.cli.target import target_of
 from tests.serving import serving
 
 __all__ = ("Desk", "Line", "Typed", "chatting", "names_in", "until")

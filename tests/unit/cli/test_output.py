@@ -2,8 +2,8 @@ import io
 import json
 
 from dragoman.cli.errors import TIMEOUT, Failure
-from dragoman.cli.labels import Lines
 from dragoman.cli.output import Output
+from dragoman.cli.views.labels import Lines
 
 
 class Streams:

@@ -67,7 +67,7 @@ def test_what_is_wrong_with_us_is_told_with_a_trace_only_if_asked(
     def broken(*_: object) -> None:
         raise ZeroDivisionError("of ours")
 
-    monkeypatch.setattr("dragoman.cli.send.build_request", broken)
+    monkeypatch.setattr("dragoman.cli.commands.send.build_request", broken)
     quiet = alone("send", "x", "-o", "json")
     assert (quiet.code, quiet.error["code"]) == (1, "A2ACLI_ERR_INTERNAL")
     assert quiet.error["message"] == "ZeroDivisionError: of ours"
@@ -79,7 +79,7 @@ def test_an_interruption_is_told(alone: Cli, monkeypatch: pytest.MonkeyPatch) ->
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("dragoman.cli.send.build_request", interrupted)
+    monkeypatch.setattr("dragoman.cli.commands.send.build_request", interrupted)
     result = alone("send", "x", "-o", "json")
     assert (result.code, result.error["code"]) == (130, "DRAGOMAN_ERR_INTERRUPTED")
 

@@ -10,8 +10,8 @@ import httpx2
 import msgspec
 from joserfc.jwk import ECKey
 
-from dragoman.cli.ports import address_of, listen
-from dragoman.cli.webhook import served
+from dragoman.cli.serving.ports import address_of, listen
+from dragoman.cli.serving.webhook import served
 from dragoman.push import Receiver
 from dragoman.push.exchange import Receive, Scope, Send
 from dragoman.push.jwt_signing import sign_jwt

@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from dragoman.cli.ports import address_of, listen
-from dragoman.cli.webhook import served
+from dragoman.cli.serving.ports import address_of, listen
+from dragoman.cli.serving.webhook import served
 from dragoman.egress import Egress, EgressPolicy
 from dragoman.errors import InvalidParamsError
 from dragoman.push import Receiver

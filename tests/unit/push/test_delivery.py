@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from dragoman import telemetry
-from dragoman.cli.ports import listen
-from dragoman.cli.webhook import served
+from dragoman.cli.serving.ports import listen
+from dragoman.cli.serving.webhook import served
 from dragoman.clock import SystemClock
 from dragoman.egress import Egress
 from dragoman.model.push import AuthenticationInfo, TaskPushNotificationConfig

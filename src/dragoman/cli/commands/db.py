@@ -1,0 +1,123 @@
+"""dragoman db check, upgrade and vacuum: look after the store of a server."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from dragoman.cli.command import Body, Invocation
+from dragoman.cli.errors import FAILURE
+from dragoman.cli.options import values
+from dragoman.cli.options.options import Option
+from dragoman.cli.options.parser import Parser
+from dragoman.cli.session.database import STORE, keeper_of
+from dragoman.cli.views.labels import Lines
+from dragoman.stores.checking import Finding
+
+__all__ = ("CHECK", "UPGRADE", "VACUUM")
+
+_LIMIT: Final = Option[int](
+    name="limit",
+    metavar="N",
+    read=values.count,
+    default=100,
+    is_configurable=False,
+    help="how many findings to show; all are counted",
+)
+
+# --- check ----------------------------------------------------------------------------------------
+
+
+def _declare_check(parser: Parser) -> None:
+    parser.add_options((STORE, _LIMIT))
+
+
+def _check(invocation: Invocation) -> int:
+    keeper = keeper_of(invocation)
+    check = _Check(invocation)
+    keeper.check(check.add, check.progress)
+    invocation.output.show(check.document(keeper.name), lambda: check.lines(keeper.name))
+    return FAILURE if check.found else 0
+
+
+class _Check:
+    """What a check has found so far; no more than is to be shown is kept."""
+
+    def __init__(self, invocation: Invocation) -> None:
+        self._output = invocation.output
+        self._limit = invocation.settings[_LIMIT]
+        self._shown: list[Finding] = []
+        self._tasks = 0
+        self.found = 0
+
+    def add(self, finding: Finding) -> None:
+        self.found += 1
+        if self.found <= self._limit:
+            self._shown.append(finding)
+
+    def progress(self, done: int, total: int) -> None:
+        self._tasks = done
+        if done < total:
+            self._output.note(f"{done} of {total} tasks checked")
+
+    def document(self, store: str) -> bytes:
+        findings = [
+            {"rule": each.rule, "taskId": each.task_id or None, "text": each.text}
+            for each in self._shown
+        ]
+        return msgspec.json.encode(
+            {"store": store, "tasks": self._tasks, "found": self.found, "findings": findings}
+        )
+
+    def lines(self, store: str) -> Lines:
+        lines = Lines()
+        for each in self._shown:
+            where = f"{each.rule} {each.task_id}".rstrip()
+            lines.field("Finding", f"{where}: {each.text}")
+        lines.field("Store", store).field("Tasks", self._tasks)
+        shown = len(self._shown)
+        cut = f" ({shown} shown)" if shown < self.found else ""
+        return lines.field("Findings", f"{self.found}{cut}")
+
+
+# --- upgrade, vacuum ------------------------------------------------------------------------------
+
+
+def _declare(parser: Parser) -> None:
+    parser.add_options((STORE,))
+
+
+def _upgrade(invocation: Invocation) -> int:
+    keeper = keeper_of(invocation)
+    before, after = keeper.upgrade()
+    invocation.output.show(
+        msgspec.json.encode({"store": keeper.name, "schemaBefore": before, "schemaAfter": after}),
+        lambda: (
+            Lines()
+            .field("Store", keeper.name)
+            .field("Schema before", before)
+            .field("Schema after", after)
+        ),
+    )
+    return 0
+
+
+def _vacuum(invocation: Invocation) -> int:
+    keeper = keeper_of(invocation)
+    before, after = keeper.vacuum()
+    invocation.output.show(
+        msgspec.json.encode({"store": keeper.name, "bytesBefore": before, "bytesAfter": after}),
+        lambda: (
+            Lines()
+            .field("Store", keeper.name)
+            .field("Bytes before", before)
+            .field("Bytes after", after)
+        ),
+    )
+    return 0
+
+
+CHECK: Final = Body(run=_check, declare=_declare_check)
+UPGRADE: Final = Body(run=_upgrade, declare=_declare)
+VACUUM: Final = Body(run=_vacuum, declare=_declare)

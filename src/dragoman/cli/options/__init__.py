@@ -1,0 +1,1 @@
+"""Options and settings of the command line."""

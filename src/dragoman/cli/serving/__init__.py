@@ -1,0 +1,1 @@
+"""Running servers from the command line."""

@@ -1,0 +1,143 @@
+"""Finding the card of an agent as the very bytes that the agent, or the file, has."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from contextlib import aclosing
+from pathlib import Path
+from typing import NamedTuple
+
+from msgspec import Raw
+
+from dragoman.auth.certificates import ClientCertificate
+from dragoman.auth.origins import origin_of
+from dragoman.cli.command import Invocation
+from dragoman.cli.errors import CliError, failure_of
+from dragoman.cli.options.options import DEBUG
+from dragoman.cli.session.catalog_loading import load_catalog
+from dragoman.cli.session.catalog_reference import CatalogReference
+from dragoman.cli.session.catalogs import find_entry
+from dragoman.cli.session.credentials import card_failure, luggage_of
+from dragoman.cli.session.target import FLOOR, certificate_of, tls_of
+from dragoman.cli.session.wire_log import WireLog
+from dragoman.client.addresses import card_locations, file_path
+from dragoman.client.card_cache import CardCache
+from dragoman.client.cards import read_card
+from dragoman.client.connecting import Address
+from dragoman.client.discovery import find_card
+from dragoman.client.errors import CardInvalidError
+from dragoman.client.http_pool import HttpPool
+from dragoman.clock import SystemClock
+from dragoman.errors import DragomanError
+from dragoman.model.cards import AgentInterface
+
+__all__ = ("CardDocument", "certificate_for", "fetch_card", "placed")
+
+
+class CardDocument(NamedTuple):
+    """What was found where a card should be, and where that is: a URL or a path.
+
+    Attributes:
+        url: where the agent has it; "" if it is the user's own, or comes out of a catalog.
+    """
+
+    content: bytes
+    place: str
+    url: str = ""
+
+
+async def _locate(invocation: Invocation, reference: CatalogReference) -> str | Path | CardDocument:
+    """Look up an agent in a catalog: where its card is, or the card itself.
+
+    Raises:
+        CliError: there is no such agent, or no such catalog.
+    """
+    try:
+        entries = await load_catalog(invocation, reference.catalog)
+        entry = find_entry(entries, reference.entry, reference.catalog)
+        if isinstance(entry.data, Raw):
+            return CardDocument(bytes(entry.data), f"{entry.place}@{entry.identifier}")
+        return entry.target()
+    except DragomanError as problem:
+        raise CliError(failure_of(problem)) from problem
+
+
+async def placed(
+    invocation: Invocation, address: str | Path | AgentInterface | CatalogReference
+) -> Address:
+    """Return what can be connected to: of a catalog, that which it leads to.
+
+    Raises:
+        CliError: it leads nowhere.
+        CardInvalidError: it holds a card that is none.
+    """
+    if not isinstance(address, CatalogReference):
+        return address
+    found = await _locate(invocation, address)
+    return read_card(found.content, found.place).card if isinstance(found, CardDocument) else found
+
+
+async def fetch_card(
+    invocation: Invocation, address: str | Path | CatalogReference
+) -> CardDocument:
+    """Find what is meant as the card of an agent; whether it is one is not looked at.
+
+    Raises:
+        CliError: there is none, or it cannot be asked for.
+    """
+    if isinstance(address, CatalogReference):
+        found = await _locate(invocation, address)
+        if isinstance(found, CardDocument):
+            return found
+        address = found
+    tls = tls_of(invocation.settings, invocation.surroundings.folder)
+    luggage = luggage_of(invocation.settings)
+    log = WireLog(invocation.output, is_on=invocation.settings[DEBUG])
+    headers = {**luggage.headers, "A2A-Version": FLOOR}
+    kept = _Kept()
+    with log.library_lines():
+        async with (
+            log.http_client(tls, certificate_for(invocation, address)) as http,
+            aclosing(HttpPool(tls, http)) as pool,
+        ):
+            try:
+                await find_card(
+                    address, pool=pool, cache=kept, clock=SystemClock(), headers=headers
+                )
+            except CardInvalidError:
+                pass
+            except DragomanError as problem:
+                raise CliError(card_failure(problem, luggage)) from problem
+    if isinstance(address, Path):
+        return CardDocument(await asyncio.to_thread(address.read_bytes), str(address))
+    return CardDocument(kept.content, kept.place, kept.place)
+
+
+def certificate_for(invocation: Invocation, address: Address) -> ClientCertificate | None:
+    """Return the certificate to show where the card of an agent is, and nowhere else."""
+    certificate = certificate_of(invocation.settings, invocation.surroundings.folder)
+    if certificate is None or not isinstance(address, str) or file_path(address) is not None:
+        return certificate
+    return certificate.bound_to(origin_of(card_locations(address)[0]))
+
+
+class _Kept(CardCache):
+    """Keeps the bytes of the card that came, whatever its headers say."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.content = b""
+        self.place = ""
+
+    def keep(
+        self,
+        url: str,
+        headers: Mapping[str, str],
+        body: bytes,
+        answer: Mapping[str, str],
+        now_ms: int,
+    ) -> None:
+        """Keep it."""
+        del headers, answer, now_ms
+        self.content, self.place = body, url
