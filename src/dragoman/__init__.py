@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from dragoman.agent.results import Rejected, Reply
     from dragoman.agent.sync_context import SyncContext
     from dragoman.auth.authenticator import Authenticator, Evidence
-    from dragoman.client.client import RemoteAgent
-    from dragoman.client.connecting import connect
+    from dragoman.client.agent import RemoteAgent
+    from dragoman.client.connect import connect
     from dragoman.client.errors import ClientError, TaskNotCompletedError
-    from dragoman.client.reply import AgentReply
+    from dragoman.client.results.reply import AgentReply
     from dragoman.client.retry import RetryPolicy
     from dragoman.client.sync import connect_sync
     from dragoman.errors import A2AError, DragomanError, InvalidParamsError, ToolError, UsageError
@@ -71,7 +71,7 @@ _HOMES: Final = {
     "Agent": "dragoman.agent.agent",
     "AgentExtension": "dragoman.model.cards",
     "AgentProvider": "dragoman.model.cards",
-    "AgentReply": "dragoman.client.reply",
+    "AgentReply": "dragoman.client.results.reply",
     "Artifact": "dragoman.model.tasks",
     "Authenticator": "dragoman.auth.authenticator",
     "ClientError": "dragoman.client.errors",
@@ -85,7 +85,7 @@ _HOMES: Final = {
     "Peer": "dragoman.agent.peers",
     "Principal": "dragoman.service.principal",
     "Rejected": "dragoman.agent.results",
-    "RemoteAgent": "dragoman.client.client",
+    "RemoteAgent": "dragoman.client.agent",
     "Reply": "dragoman.agent.results",
     "RetryPolicy": "dragoman.client.retry",
     "Role": "dragoman.model.messages",
@@ -95,7 +95,7 @@ _HOMES: Final = {
     "TaskState": "dragoman.model.tasks",
     "ToolError": "dragoman.errors",
     "UsageError": "dragoman.errors",
-    "connect": "dragoman.client.connecting",
+    "connect": "dragoman.client.connect",
     "connect_sync": "dragoman.client.sync",
 }
 

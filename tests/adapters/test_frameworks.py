@@ -11,7 +11,7 @@ from typing import Final
 import pytest
 
 from dragoman import Agent, connect
-from dragoman.client.client import RemoteAgent
+from dragoman.client.agent import RemoteAgent
 from dragoman.model.tasks import TaskState
 from dragoman.testing import served
 from tests.adapters import trip, weather

@@ -10,7 +10,7 @@ from joserfc.jwk import ECKey
 
 import dragoman
 from dragoman.auth.card_signing import CardSigner
-from dragoman.client.cards import read_card
+from dragoman.client.discovery.cards import read_card
 from dragoman.dialects.v1_0.card import encode_card
 from tests.cli.calling import Cli
 from tests.cli.fake import CARD_PATH, FakeAgent, Refusal, asking_for, card

@@ -12,7 +12,7 @@ from typing import Final
 import pytest
 
 from dragoman import connect
-from dragoman.client.card_cache import CardCache
+from dragoman.client.discovery.card_cache import CardCache
 from tests.serving import AgentProcess
 
 AGENT: Final = Path(__file__).with_name("secret_agent.py")

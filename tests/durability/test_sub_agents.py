@@ -11,9 +11,9 @@ from typing import Final
 import pytest
 
 from dragoman import Agent, Context, connect
-from dragoman.client.client import RemoteAgent
+from dragoman.client.agent import RemoteAgent
 from dragoman.client.errors import ClientError
-from dragoman.client.reply import AgentReply
+from dragoman.client.results.reply import AgentReply
 from dragoman.errors import UnavailableError
 from dragoman.model.tasks import TaskState
 from dragoman.testing import served

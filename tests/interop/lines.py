@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 from dragoman import RemoteAgent, connect
-from dragoman.client.card_cache import CardCache
+from dragoman.client.discovery.card_cache import CardCache
 from dragoman.client.retry import RetryPolicy
 from dragoman.model.cards import AgentInterface
 

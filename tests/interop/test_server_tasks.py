@@ -10,7 +10,7 @@ from typing import Final
 import pytest
 
 from dragoman import RemoteAgent, TaskState
-from dragoman.client.stream import AgentStream
+from dragoman.client.results.stream import AgentStream
 from dragoman.errors import (
     A2AError,
     InternalError,

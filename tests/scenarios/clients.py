@@ -6,8 +6,8 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any, Final, NamedTuple
 
 from dragoman import connect
-from dragoman.client.card_cache import CardCache
-from dragoman.client.client import RemoteAgent
+from dragoman.client.agent import RemoteAgent
+from dragoman.client.discovery.card_cache import CardCache
 from dragoman.client.retry import RetryPolicy
 
 __all__ = ("QUICK", "WAYS", "Way")

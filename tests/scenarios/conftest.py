@@ -7,7 +7,7 @@ from itertools import count
 
 import pytest
 
-from dragoman.client.card_cache import CardCache
+from dragoman.client.discovery.card_cache import CardCache
 from tests.scenarios.agents import GATES, Gate, make_agent
 from tests.scenarios.bindings import BINDINGS, Binding, HttpJson, JsonRpc
 from tests.serving import Served, serving
@@ -18,7 +18,7 @@ _contexts = count(1)
 @pytest.fixture(autouse=True)
 def forget_cards(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let nobody find a card of a server whose port another one has got since."""
-    monkeypatch.setattr("dragoman.client.connecting._CARDS", CardCache())
+    monkeypatch.setattr("dragoman.client.connect._CARDS", CardCache())
 
 
 @pytest.fixture(scope="module")

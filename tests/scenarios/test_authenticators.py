@@ -20,7 +20,7 @@ from dragoman.auth.custom import CustomAuthenticator
 from dragoman.auth.introspection import Introspection
 from dragoman.auth.openid import OpenId
 from dragoman.auth.passwords import hash_password
-from dragoman.client.connecting import connect
+from dragoman.client.connect import connect
 from dragoman.errors import PermissionDeniedError, UnauthenticatedError
 from dragoman.model.security import HTTPAuthSecurityScheme, SecurityScheme
 from dragoman.testing.clock import FakeClock

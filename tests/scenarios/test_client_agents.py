@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from dragoman import Agent, AgentExtension, Context, RetryPolicy, TaskState, connect_sync
-from dragoman.client.card_cache import CardCache
-from dragoman.client.client import RemoteAgent
+from dragoman.client.agent import RemoteAgent
+from dragoman.client.discovery.card_cache import CardCache
 from dragoman.client.errors import NoInterfaceError
 from dragoman.errors import ExtendedAgentCardNotConfiguredError, ExtensionSupportRequiredError
 from dragoman.model.cards import AgentCapabilities, AgentCard

@@ -13,8 +13,8 @@ import pytest
 
 from dragoman import connect
 from dragoman.auth.credentials import Bearer
-from dragoman.client.card_cache import CardCache
-from dragoman.client.client import RemoteAgent
+from dragoman.client.agent import RemoteAgent
+from dragoman.client.discovery.card_cache import CardCache
 from dragoman.client.errors import CardError, ClientError, CutError, ProtocolError
 from dragoman.client.retry import NEVER
 from dragoman.model.cards import AgentInterface

@@ -20,7 +20,7 @@ from dragoman import (
     connect_sync,
 )
 from dragoman.agent.agent import Agent as AnyAgent
-from dragoman.client.tools import Tool
+from dragoman.client.tools.tool import Tool
 from dragoman.errors import InvalidParamsError
 from dragoman.extensions.agent_tools.exchange import ToolResult, ToolUse
 from dragoman.model.client_tools import CLIENT_TOOLS

@@ -20,7 +20,7 @@ from dragoman.auth.credentials import ApiKey, Basic, Bearer, Custom
 from dragoman.auth.errors import MissingCredentialsError, TokenRefusedError
 from dragoman.auth.grants import ClientCredentials, DeviceCode
 from dragoman.auth.oauth2 import ClientAuth, DevicePrompt
-from dragoman.client.connecting import connect
+from dragoman.client.connect import connect
 from dragoman.errors import UnauthenticatedError
 from dragoman.model.cards import AgentCapabilities, AgentCard, AgentInterface
 from dragoman.model.security import (

@@ -11,7 +11,7 @@ import pytest
 from dragoman.auth.api_key import ApiKeys
 from dragoman.auth.bearer_jwt import BearerJwt
 from dragoman.auth.credentials import Custom
-from dragoman.client.connecting import connect
+from dragoman.client.connect import connect
 from dragoman.testing.clock import FakeClock
 from tests.scenarios.agents import Gate, make_agent, to
 from tests.scenarios.bindings import Binding, Grpc, HttpJson, JsonRpc, expect

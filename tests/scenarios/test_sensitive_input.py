@@ -14,7 +14,7 @@ from typing import Final, cast
 import pytest
 
 from dragoman import Agent, AgentReply, Context, TaskState, connect
-from dragoman.client.client import RemoteAgent
+from dragoman.client.agent import RemoteAgent
 from dragoman.errors import InvalidParamsError
 from dragoman.extensions.agent_tools.exchange import ToolResult
 from dragoman.model.client_tools import CLIENT_TOOLS

@@ -11,7 +11,7 @@ import pytest
 
 from dragoman import Agent, Context, Peer, Rejected, connect
 from dragoman.agent.lineage import sub_task_of
-from dragoman.client.client import RemoteAgent
+from dragoman.client.agent import RemoteAgent
 from dragoman.client.errors import TaskNotCompletedError, TimedOutError
 from dragoman.model.tasks import TaskState
 from tests.serving import serving

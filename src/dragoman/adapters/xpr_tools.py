@@ -15,10 +15,10 @@ import msgspec
 from msgspec.structs import replace
 
 from dragoman.adapters.xpr_tool_table import TOOLS, Tool
-from dragoman.client.client import RemoteAgent
-from dragoman.client.connecting import connect
+from dragoman.client.agent import RemoteAgent
+from dragoman.client.connect import connect
 from dragoman.client.errors import CardInvalidError, CardNotFoundError, TimedOutError
-from dragoman.client.reply import AgentReply
+from dragoman.client.results.reply import AgentReply
 from dragoman.dialects.xpr.encode import Writer, task_of
 from dragoman.dialects.xpr.members import CALLER, JOB
 from dragoman.egress import Egress, EgressPolicy

@@ -32,7 +32,7 @@ from dragoman.agent.child_records import (
 from dragoman.agent.lineage import SubTask, lineage_of
 from dragoman.agent.results import Reply, turn_message
 from dragoman.client.errors import TimedOutError
-from dragoman.client.reply import ReplyView
+from dragoman.client.results.reply import ReplyView
 from dragoman.errors import DragomanError
 from dragoman.model.events import StreamResponse
 from dragoman.model.messages import Message
@@ -41,10 +41,10 @@ from dragoman.model.tasks import Task, TaskState
 
 if TYPE_CHECKING:
     from dragoman.agent.peers import Peers
-    from dragoman.client.client import RemoteAgent
-    from dragoman.client.events import AgentEvent
-    from dragoman.client.sending import SendOptions
-    from dragoman.client.stream import AgentStream
+    from dragoman.client.agent import RemoteAgent
+    from dragoman.client.results.events import AgentEvent
+    from dragoman.client.results.sending import SendOptions
+    from dragoman.client.results.stream import AgentStream
     from dragoman.service.worker import Turn
 
 __all__ = ("CallOptions", "Child", "cancel_children")

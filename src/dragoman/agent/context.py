@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
 
     from dragoman.agent.peers import Callee, Peers
-    from dragoman.client.reply import ReplyView
+    from dragoman.client.results.reply import ReplyView
     from dragoman.model.base import JsonObject
     from dragoman.model.messages import Message
     from dragoman.service.worker import Turn

@@ -9,8 +9,8 @@ import asyncio
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
-from dragoman.client.client import RemoteAgent
-from dragoman.client.connecting import connect
+from dragoman.client.agent import RemoteAgent
+from dragoman.client.connect import connect
 from dragoman.errors import UsageError
 from dragoman.model.cards import AgentCard
 from dragoman.service.service import Call

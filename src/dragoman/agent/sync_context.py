@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
 
     from dragoman.agent.peers import Callee, Peers
-    from dragoman.client.reply import ReplyView
+    from dragoman.client.results.reply import ReplyView
     from dragoman.errors import ToolError
     from dragoman.model.base import JsonObject
     from dragoman.model.messages import Message

@@ -1,1 +1,1 @@
-"""Calling agents, of whatever version and binding. Start at ``dragoman.client.connecting``."""
+"""Calling agents, of whatever version and binding. Start at ``dragoman.client.connect``."""

@@ -6,18 +6,18 @@ from collections.abc import Callable, Coroutine, Generator
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, ParamSpec, Self, Unpack
 
-from dragoman.client.connecting import connect
+from dragoman.client.connect import connect
 from dragoman.client.portal import Portal, entered
-from dragoman.client.reply import AgentReply, ReplyView
+from dragoman.client.results.reply import AgentReply, ReplyView
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dragoman.client.client import RemoteAgent
-    from dragoman.client.events import AgentEvent
-    from dragoman.client.sending import SendOptions
-    from dragoman.client.stream import AgentStream
-    from dragoman.client.tasks import TaskHandle
+    from dragoman.client.agent import RemoteAgent
+    from dragoman.client.results.events import AgentEvent
+    from dragoman.client.results.sending import SendOptions
+    from dragoman.client.results.stream import AgentStream
+    from dragoman.client.results.tasks import TaskHandle
     from dragoman.model.cards import AgentCard, AgentInterface
     from dragoman.model.tasks import TaskState
 

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Final
 
 import httpx2
 
-from dragoman.client.card_cache import CardCache
-from dragoman.client.choosing import binding_named
-from dragoman.client.client import RemoteAgent
-from dragoman.client.connecting import connect
+from dragoman.client.agent import RemoteAgent
+from dragoman.client.connect import connect
+from dragoman.client.discovery.card_cache import CardCache
+from dragoman.client.discovery.offers import binding_named
 from dragoman.client.sync import SyncAgent, blocking
 from dragoman.errors import UsageError
 from dragoman.testing.application import application
@@ -25,8 +25,8 @@ from dragoman.testing.recorder import RecordingTransport
 
 if TYPE_CHECKING:
     from dragoman.auth.choosing import Held
-    from dragoman.client.toolbox import Approve
-    from dragoman.client.tools import Tool
+    from dragoman.client.tools.tool import Tool
+    from dragoman.client.tools.toolbox import Approve
     from dragoman.clock import Clock
     from dragoman.server.app import PublishedWorker
     from dragoman.stores.base import TaskStore

@@ -10,9 +10,9 @@ from dragoman.agent.child_records import NEXT, Failure, News, encode
 from dragoman.agent.children import CallOptions, Child, cancel_children
 from dragoman.agent.lineage import lineage_of, sub_task_of
 from dragoman.agent.peers import Peers
-from dragoman.client.client import RemoteAgent
+from dragoman.client.agent import RemoteAgent
 from dragoman.client.errors import CutError, TimedOutError
-from dragoman.client.reply import ReplyView
+from dragoman.client.results.reply import ReplyView
 from dragoman.errors import InvalidParamsError, UnavailableError, UnsupportedOperationError
 from dragoman.model.messages import Message, text_of
 from dragoman.model.tasks import TaskState

@@ -9,13 +9,13 @@ from typing import Any
 
 import httpx2
 
-from dragoman.client.calling import Caller
-from dragoman.client.choosing import Offer
-from dragoman.client.escort import Escort
-from dragoman.client.http_pool import HttpPool
+from dragoman.client.caller import Caller
+from dragoman.client.discovery.offers import Offer
 from dragoman.client.retry import RetryPolicy
-from dragoman.client.tls import Tls
-from dragoman.client.transport import Batch, Frame
+from dragoman.client.transports.base import Batch, Frame
+from dragoman.client.transports.http_pool import HttpPool
+from dragoman.client.transports.request_headers import Escort
+from dragoman.client.transports.tls import Tls
 from dragoman.dialects.base import Received
 from dragoman.dialects.negotiation import Version
 from dragoman.errors import DragomanError

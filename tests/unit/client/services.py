@@ -7,8 +7,8 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterable
 
 import msgspec
 
-from dragoman.client.client import RemoteAgent
-from dragoman.client.transport import Frame
+from dragoman.client.agent import RemoteAgent
+from dragoman.client.transports.base import Frame
 from dragoman.errors import DragomanError
 from dragoman.model.cards import AgentCard
 from dragoman.model.documents import EventDocument, TaskDocument, TaskPage

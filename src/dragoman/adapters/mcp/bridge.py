@@ -45,9 +45,9 @@ from dragoman.model.tasks import TaskState
 if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
 
-    from dragoman.client.client import RemoteAgent
-    from dragoman.client.reply import AgentReply
-    from dragoman.client.stream import AgentStream
+    from dragoman.client.agent import RemoteAgent
+    from dragoman.client.results.reply import AgentReply
+    from dragoman.client.results.stream import AgentStream
 
 __all__ = ("bridge",)
 

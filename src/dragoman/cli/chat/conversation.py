@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from dragoman.client.progress import Progress
-from dragoman.client.sending import SendOptions, request_of
+from dragoman.client.following.progress import Progress
+from dragoman.client.results.sending import SendOptions, request_of
 from dragoman.extensions.agent_tools.exchange import input_request_in
 from dragoman.model.base import JsonObject
 from dragoman.model.messages import Message

@@ -20,8 +20,8 @@ from dragoman.cli.chat.view import View
 from dragoman.cli.options.settings import Settings
 from dragoman.cli.session.session import Session
 from dragoman.cli.session.waiting import within_budget
-from dragoman.client.progress import Progress
-from dragoman.client.transport import Frame
+from dragoman.client.following.progress import Progress
+from dragoman.client.transports.base import Frame
 from dragoman.errors import DragomanError, InvalidAgentResponseError
 from dragoman.model.documents import EventDocument
 from dragoman.model.messages import Message

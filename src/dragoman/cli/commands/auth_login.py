@@ -26,8 +26,8 @@ from dragoman.cli.session.session import run_async
 from dragoman.cli.session.signed_in import origins_of
 from dragoman.cli.session.target import Target, target_of
 from dragoman.cli.views.auth import login_document, login_lines
-from dragoman.client.cards import read_card
-from dragoman.client.choosing import offers_of
+from dragoman.client.discovery.cards import read_card
+from dragoman.client.discovery.offers import offers_of
 from dragoman.clock import SystemClock
 from dragoman.dialects.negotiation import parse_version
 from dragoman.errors import DragomanError, UsageError

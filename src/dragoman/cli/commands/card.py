@@ -18,8 +18,8 @@ from dragoman.cli.session.session import opened, run_async
 from dragoman.cli.session.target import Target, target_of
 from dragoman.cli.views.card import card_lines
 from dragoman.cli.views.labels import Lines
-from dragoman.client.cards import read_card
-from dragoman.client.choosing import offers_of
+from dragoman.client.discovery.cards import read_card
+from dragoman.client.discovery.offers import offers_of
 from dragoman.client.errors import NoInterfaceError
 from dragoman.dialects.negotiation import parse_version
 from dragoman.dialects.v1_0.card import encode_card

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from dragoman.auth.origins import is_confidential
-from dragoman.client.choosing import BINDINGS
+from dragoman.client.discovery.offers import BINDINGS
 from dragoman.errors import UsageError
 from dragoman.model.cards import AgentCard
 

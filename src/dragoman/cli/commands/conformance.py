@@ -45,9 +45,9 @@ from dragoman.cli.session.signed_in import with_logins
 from dragoman.cli.session.target import FLOOR, certificate_of, target_of, tls_of
 from dragoman.cli.session.wire_log import WireLog
 from dragoman.cli.views.conformance import Report
-from dragoman.client.cards import read_card
+from dragoman.client.discovery.cards import read_card
 from dragoman.client.errors import CardInvalidError
-from dragoman.client.http_pool import HttpPool
+from dragoman.client.transports.http_pool import HttpPool
 from dragoman.clock import SystemClock
 from dragoman.conformance.answers import at
 from dragoman.conformance.bench import Bench

@@ -11,7 +11,7 @@ from dragoman.cli.options.options import AGENT_CARD
 from dragoman.cli.options.parser import Parser
 from dragoman.cli.session.session import opened, run_async
 from dragoman.cli.session.target import target_of
-from dragoman.client.client import RemoteAgent
+from dragoman.client.agent import RemoteAgent
 from dragoman.clock import SystemClock
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from dragoman.cli.commands.task import declare_task
 from dragoman.cli.session.session import Session, agent_command
 from dragoman.cli.session.target import tls_of
 from dragoman.cli.views.labels import Lines
-from dragoman.client.connecting import connect
+from dragoman.client.connect import connect
 from dragoman.errors import DragomanError
 from dragoman.model.operations import GetTaskRequest
 from dragoman.model.tasks import Task

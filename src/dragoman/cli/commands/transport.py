@@ -9,7 +9,7 @@ import msgspec
 from dragoman.bindings.grpc.base import is_installed
 from dragoman.cli.command import Body, Invocation
 from dragoman.cli.views.labels import Lines
-from dragoman.client.choosing import BINDINGS
+from dragoman.client.discovery.offers import BINDINGS
 
 __all__ = ("LIST",)
 

@@ -28,7 +28,7 @@ from dragoman.cli.options.options import (
 from dragoman.cli.output import LEAST_SECRET
 from dragoman.cli.session.catalog_reference import catalog_reference
 from dragoman.cli.surroundings import Surroundings
-from dragoman.client.addresses import card_locations, file_path
+from dragoman.client.discovery.addresses import card_locations, file_path
 from dragoman.errors import UsageError
 
 __all__ = ("NO_SETTINGS", "Given", "Ignored", "Level", "Settings", "Source", "read_settings")

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 from typing import Final, cast
 
-from dragoman.client.choosing import BINDINGS, binding_named
+from dragoman.client.discovery.offers import BINDINGS, binding_named
 from dragoman.errors import UsageError
 from dragoman.model.operations import MAX_PAGE_SIZE
 from dragoman.model.tasks import TaskState

@@ -21,13 +21,13 @@ from dragoman.cli.session.catalogs import find_entry
 from dragoman.cli.session.credentials import card_failure, luggage_of
 from dragoman.cli.session.target import FLOOR, certificate_of, tls_of
 from dragoman.cli.session.wire_log import WireLog
-from dragoman.client.addresses import card_locations, file_path
-from dragoman.client.card_cache import CardCache
-from dragoman.client.cards import read_card
-from dragoman.client.connecting import Address
-from dragoman.client.discovery import find_card
+from dragoman.client.connect import Address
+from dragoman.client.discovery.addresses import card_locations, file_path
+from dragoman.client.discovery.card_cache import CardCache
+from dragoman.client.discovery.cards import read_card
+from dragoman.client.discovery.finding import find_card
 from dragoman.client.errors import CardInvalidError
-from dragoman.client.http_pool import HttpPool
+from dragoman.client.transports.http_pool import HttpPool
 from dragoman.clock import SystemClock
 from dragoman.errors import DragomanError
 from dragoman.model.cards import AgentInterface

@@ -19,8 +19,8 @@ from dragoman.cli.command import Invocation
 from dragoman.cli.errors import CliError
 from dragoman.cli.session.catalogs import CATALOG_TYPE, Entry, has_origin, missing, read_entries
 from dragoman.cli.session.target import tls_of
-from dragoman.client.addresses import card_locations, file_path
-from dragoman.client.http_pool import HttpPool, read_body
+from dragoman.client.discovery.addresses import card_locations, file_path
+from dragoman.client.transports.http_pool import HttpPool, read_body
 
 __all__ = ("load_catalog",)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
-from dragoman.client.addresses import file_path
+from dragoman.client.discovery.addresses import file_path
 
 __all__ = ("CatalogReference", "catalog_reference")
 

@@ -17,7 +17,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 
 from dragoman.auth.origins import origin_of
 from dragoman.cli.errors import CARD_NOT_FOUND, CliError, Failure
-from dragoman.client.addresses import file_path
+from dragoman.client.discovery.addresses import file_path
 from dragoman.errors import UsageError
 
 __all__ = ("CATALOG_TYPE", "Entry", "find_entry", "has_origin", "missing", "read_entries")

@@ -14,10 +14,10 @@ from dragoman.auth.origins import origin_of
 from dragoman.bindings.grpc.base import is_installed
 from dragoman.cli.session.conformance_lines import ChannelLine, PoolLine
 from dragoman.cli.session.wire_log import WireLog
-from dragoman.client.addresses import GrpcTarget, grpc_target, reachable_url
-from dragoman.client.escort import Escort
-from dragoman.client.http_pool import HttpPool
-from dragoman.client.tls import Tls
+from dragoman.client.discovery.addresses import GrpcTarget, grpc_target, reachable_url
+from dragoman.client.transports.http_pool import HttpPool
+from dragoman.client.transports.request_headers import Escort
+from dragoman.client.transports.tls import Tls
 from dragoman.conformance.cards import Declared
 from dragoman.conformance.forms import FORM_0_3, FORM_1_0
 from dragoman.conformance.interface import Interface

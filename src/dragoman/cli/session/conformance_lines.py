@@ -13,11 +13,11 @@ from urllib.parse import urlencode
 
 from dragoman.auth.errors import CredentialsError
 from dragoman.cli.session.wire_log import WireLog
-from dragoman.client.addresses import GrpcTarget
+from dragoman.client.discovery.addresses import GrpcTarget
 from dragoman.client.errors import ClientError
-from dragoman.client.escort import Escort
-from dragoman.client.http_pool import HttpPool
-from dragoman.client.tls import Tls
+from dragoman.client.transports.http_pool import HttpPool
+from dragoman.client.transports.request_headers import Escort
+from dragoman.client.transports.tls import Tls
 from dragoman.conformance.lines import HttpReply, HttpRequest, NoAnswerError, RpcStatusError
 from dragoman.errors import UsageError
 

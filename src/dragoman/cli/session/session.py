@@ -39,12 +39,12 @@ from dragoman.cli.session.target import FLOOR, Target, certificate_of, target_of
 from dragoman.cli.session.waiting import within_budget
 from dragoman.cli.session.wire_log import WireLog
 from dragoman.cli.session.wire_log_grpc import tapped
-from dragoman.client.card_cache import CardCache
-from dragoman.client.choosing import BINDINGS
-from dragoman.client.connecting import Address, connect
+from dragoman.client.connect import Address, connect
+from dragoman.client.discovery.card_cache import CardCache
+from dragoman.client.discovery.offers import BINDINGS
 from dragoman.client.errors import NoInterfaceError
-from dragoman.client.remote import RemoteService
 from dragoman.client.retry import RetryPolicy
+from dragoman.client.service import RemoteService
 from dragoman.clock import SystemClock
 from dragoman.errors import DragomanError, VersionNotSupportedError
 from dragoman.model.cards import AgentCard, AgentInterface

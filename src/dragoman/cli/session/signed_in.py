@@ -21,10 +21,10 @@ from dragoman.cli.command import Invocation
 from dragoman.cli.options.options import CLIENT_SECRET
 from dragoman.cli.session.credentials import Luggage
 from dragoman.cli.session.logins import Login, LoginFile
-from dragoman.client.addresses import card_locations, grpc_target
-from dragoman.client.cards import read_card
-from dragoman.client.choosing import offers_of
-from dragoman.client.connecting import Address
+from dragoman.client.connect import Address
+from dragoman.client.discovery.addresses import card_locations, grpc_target
+from dragoman.client.discovery.cards import read_card
+from dragoman.client.discovery.offers import offers_of
 from dragoman.client.errors import NoInterfaceError
 from dragoman.clock import Clock
 from dragoman.model.cards import AgentCard, AgentInterface

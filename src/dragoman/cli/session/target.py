@@ -23,9 +23,9 @@ from dragoman.cli.options.options import (
 )
 from dragoman.cli.options.settings import Level, Settings
 from dragoman.cli.session.catalog_reference import CatalogReference, catalog_reference
-from dragoman.client.addresses import file_path
-from dragoman.client.choosing import BINDINGS, Binding
-from dragoman.client.tls import Tls
+from dragoman.client.discovery.addresses import file_path
+from dragoman.client.discovery.offers import BINDINGS, Binding
+from dragoman.client.transports.tls import Tls
 from dragoman.errors import UsageError
 from dragoman.model.cards import AgentInterface
 

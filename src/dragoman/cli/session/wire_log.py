@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from dragoman.auth.certificates import ClientCertificate
 from dragoman.auth.redaction import redacted_headers, redacted_json, redacted_url
 from dragoman.cli.output import Output
-from dragoman.client.tls import Tls
+from dragoman.client.transports.tls import Tls
 
 __all__ = ("WireLog",)
 

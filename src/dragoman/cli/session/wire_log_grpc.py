@@ -9,7 +9,7 @@ import msgspec
 
 from dragoman.auth.redaction import redacted_json
 from dragoman.cli.session.wire_log import WireLog
-from dragoman.client.remote import RemoteService
+from dragoman.client.service import RemoteService
 from dragoman.errors import A2AError, spelling_of
 from dragoman.model.documents import EventDocument, TaskDocument, TaskPage
 from dragoman.service.service import A2AService, Call, EventStream

@@ -12,7 +12,7 @@ from mcp.types import ElicitRequestParams, ElicitResult, InputRequiredResult, Te
 
 from dragoman import Agent, Context
 from dragoman.adapters.mcp.bridge import bridge
-from dragoman.client.client import RemoteAgent
+from dragoman.client.agent import RemoteAgent
 from dragoman.model.tasks import TaskState
 from dragoman.testing import pair
 

@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 
 from dragoman.cli.chat.turn import Ending, Turn
-from dragoman.client.progress import Progress
+from dragoman.client.following.progress import Progress
 from dragoman.errors import DragomanError, InvalidAgentResponseError
 from dragoman.model.documents import EventDocument
 from dragoman.model.tasks import Task, TaskState

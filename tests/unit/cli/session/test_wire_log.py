@@ -5,7 +5,7 @@ import pytest
 
 from dragoman.cli.output import Output
 from dragoman.cli.session.wire_log import WireLog
-from dragoman.client.tls import Tls
+from dragoman.client.transports.tls import Tls
 from tests.cli.calling import Cli
 from tests.cli.fake import FakeAgent
 

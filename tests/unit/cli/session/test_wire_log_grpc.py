@@ -7,7 +7,7 @@ import pytest
 from dragoman.cli.output import Output
 from dragoman.cli.session.wire_log import WireLog
 from dragoman.cli.session.wire_log_grpc import tapped
-from dragoman.client.remote import RemoteService
+from dragoman.client.service import RemoteService
 from dragoman.errors import TaskNotFoundError
 from dragoman.model.cards import AgentInterface
 from dragoman.model.documents import EventDocument, TaskDocument, TaskPage

@@ -1,0 +1,207 @@
+"""connect: from an address to an agent one can talk to."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal
+
+from dragoman import telemetry
+from dragoman.auth.choosing import signs_bodies
+from dragoman.auth.origins import origin_of
+from dragoman.bindings.grpc.base import is_installed
+from dragoman.client.agent import RemoteAgent
+from dragoman.client.caller import Caller
+from dragoman.client.discovery.card_access import Address, get_card
+from dragoman.client.discovery.card_cache import CardCache
+from dragoman.client.discovery.directories import guarded, name_in
+from dragoman.client.discovery.offers import BINDINGS, Binding, binding_named, offers_of
+from dragoman.client.following.polling import POLL_SECONDS
+from dragoman.client.retry import RetryPolicy
+from dragoman.client.service import RemoteService
+from dragoman.client.tools.tool import Tool, tools_of
+from dragoman.client.tools.toolbox import Approve, Toolbox
+from dragoman.client.transports.dialing import Dialer
+from dragoman.client.transports.http_pool import HttpPool
+from dragoman.client.transports.tls import Tls
+from dragoman.clock import SystemClock
+from dragoman.dialects.negotiation import Version, parse_version
+from dragoman.dialects.profiles import RXJS
+from dragoman.errors import UsageError
+
+if TYPE_CHECKING:
+    import httpx2
+
+    from dragoman.auth.card_keys import TrustedKeys
+    from dragoman.auth.choosing import Held
+    from dragoman.client.discovery.trust import CardTrust
+    from dragoman.clock import Clock
+    from dragoman.extensions.base import Directory
+    from dragoman.model.base import JsonObject
+
+__all__ = ("Address", "connect")
+
+_CARDS: Final = CardCache()
+"""The cards that this process has fetched."""
+
+_PATIENT: Final = RetryPolicy()
+
+
+@asynccontextmanager
+async def connect(
+    address: Address,
+    *,
+    version: str | None = None,
+    binding: str | Sequence[str] = (),
+    tenant: str | None = None,
+    headers: Mapping[str, str] | None = None,
+    auth: Held | None = None,
+    trust: CardTrust | TrustedKeys | None = None,
+    card_auth: bool = False,
+    directory: Directory | None = None,
+    extended_card: bool = False,
+    extensions: Sequence[str] = (),
+    tools: Sequence[Tool | Callable[..., object]] = (),
+    approve: Approve | None = None,
+    profile: Literal["", "rxjs"] = "",
+    retry: RetryPolicy = _PATIENT,
+    poll_seconds: float = POLL_SECONDS,
+    ca_file: str | Path | None = None,
+    insecure: bool = False,
+    http: httpx2.AsyncClient | None = None,
+    cards: CardCache | None = None,
+    clock: Clock | None = None,
+) -> AsyncGenerator[RemoteAgent]:
+    """Connect to an agent: its card, version, binding and credentials are worked out.
+
+    Used as ``async with connect("https://agent.example.com") as agent:``. Only the card is fetched
+    then; an interface of it is chosen by the first call, which may be that for the extended card.
+
+    Args:
+        address: where the agent is. A card that is given is used as it is, and an interface alone
+            is called without looking at a card.
+        version: the only version to speak, such as ``1.0``; otherwise what the card prefers.
+        binding: ``JSONRPC``, ``HTTP+JSON`` or ``GRPC``, or several of them, the best first. Where
+            the card has none of these, its own order counts.
+        tenant: the one whose interfaces to use; otherwise the card's order counts.
+        headers: what goes along with every request to the origin of the address.
+        auth: what can be shown to the agent, see ``dragoman.auth``.
+        trust: the keys of which one must have signed the card; without it, signatures are not
+            looked at.
+        directory: finds the agent of an address such as ``xpr:alice``. What is then called is
+            within the bounds that the directory sets, and not by gRPC.
+        card_auth: show what is in ``auth`` to get the card, too. How it travels then, no card has
+            told: give an API key its name.
+        extended_card: go by the card that the agent has for this caller, if it offers one.
+        extensions: the protocol extensions that this program knows; each is declared in every
+            request. An agent that requires another is not called.
+        tools: functions, async or not, that the agent may ask for; they are run when it does, while
+            its answer is waited for or followed. See ``Tool`` for names and descriptions of your
+            own.
+        approve: asked before each of them is run, with what is to be run; may be async. Without it
+            all are run that the agent asks for.
+        profile: what the agent has added to its version: ``rxjs`` for an agent whose 0.3 is that of
+            the RxJS agent, which follows a task by getting it. Its client tools need no saying so.
+        retry: how often and how patiently to ask again.
+        poll_seconds: how long to wait between two looks at a task, if the agent does not stream.
+        ca_file: the authorities to trust instead of the machine's own, as PEM.
+        insecure: trust whatever certificate is shown; for tests.
+        http: a client of your own for HTTP, with its proxies and certificates.
+        cards: where cards are kept that were fetched; otherwise this process's own.
+
+    Raises:
+        CardError: there is no card, or none that can be used.
+        CardUntrustedError: it is not signed, or not by those who are trusted.
+        ClientError, A2AError: the agent cannot be asked for its card, or refuses.
+        UsageError: an argument is wrong.
+    """
+    telemetry.look()
+    toolbox = Toolbox(tools_of(tools), approve) if tools else None
+    clock = clock or SystemClock()
+    wanted = _version_of(version)
+    tls = Tls(ca_file=Path(ca_file) if ca_file is not None else None, is_insecure=insecure)
+    async with AsyncExitStack() as stack:
+        name = name_in(address, directory)
+        if directory is not None and name is not None:
+            address = await directory.find(name)
+            http = await guarded(directory.policy, tls, stack)
+        pool = HttpPool(tls, http)
+        stack.push_async_callback(pool.aclose)
+        demanded = _demanded(trust)
+        found = await get_card(
+            address,
+            pool=pool,
+            tls=tls,
+            cache=cards or _CARDS,
+            clock=clock,
+            headers=headers or {},
+            held=auth if card_auth else None,
+            trust=demanded,
+        )
+        marks: JsonObject = {}
+        if directory is not None and name is not None:
+            directory.check(name, found.document)
+            marks = directory.marks(name, found.document)
+        card = found.reading.card
+        offers = offers_of(
+            card,
+            found.url,
+            bindings=_bindings_of(binding),
+            version=wanted,
+            tenant=tenant,
+            installed=_usable(auth, is_guarded=name is not None),
+            is_xpr=found.reading.is_xpr,
+            is_rxjs=profile == RXJS,
+        )
+        dialer = Dialer(
+            card,
+            pool,
+            tls,
+            own_origin=origin_of(found.url) if found.url else "",
+            headers=headers or {},
+            held=auth,
+            marks=marks,
+        )
+        stack.push_async_callback(dialer.aclose)
+        caller = Caller(offers, dialer.open, clock=clock, chance=random.random, policy=retry)
+        stack.push_async_callback(caller.aclose)
+        service = RemoteService(
+            caller, card, extensions=tuple(extensions), poll_seconds=poll_seconds
+        )
+        agent = RemoteAgent(service, card, clock.new_id, demanded, toolbox=toolbox)
+        if extended_card and card.capabilities.extended_agent_card:
+            await agent.extended_card()
+        yield agent
+
+
+def _demanded(trust: CardTrust | TrustedKeys | None) -> CardTrust | None:
+    if trust is None:
+        return None
+    # This imports cryptography, which takes its time.
+    from dragoman.client.discovery.trust import trust_of  # noqa: PLC0415 - see above
+
+    return trust_of(trust)
+
+
+def _version_of(text: str | None) -> Version | None:
+    if text is None:
+        return None
+    version = parse_version(text)
+    if version is None:
+        raise UsageError(f"{text!r} is no version of A2A: say 1.0, 0.3, 0.2 or 0.1")
+    return version
+
+
+def _bindings_of(names: str | Sequence[str]) -> tuple[Binding, ...]:
+    listed = (names,) if isinstance(names, str) else names
+    return tuple(binding_named(name) for name in listed)
+
+
+def _usable(auth: Held | None, *, is_guarded: bool) -> tuple[Binding, ...]:
+    """Return the bindings that can be used here, with what the user has to show."""
+    if auth is not None and signs_bodies(auth):
+        return ("JSONRPC",)
+    has_grpc = is_installed() and not is_guarded
+    return tuple(name for name in BINDINGS if name != "GRPC" or has_grpc)

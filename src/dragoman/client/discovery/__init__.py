@@ -1,0 +1,1 @@
+"""Finding an agent: addresses, cards, and which interface to use."""

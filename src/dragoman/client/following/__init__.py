@@ -1,0 +1,1 @@
+"""Following a task to its end, across dropped connections."""

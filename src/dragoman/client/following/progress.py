@@ -1,0 +1,194 @@
+"""Progress: what is known of a task that is followed, and which of the frames are news.
+
+Pure. A stream that was cut is followed by another that begins with the task as it is then, or as it
+was at the cursor; either way, only what is not known yet is handed on.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from dragoman.client.following.differences import differences, extension_of
+from dragoman.client.transports.base import Frame
+from dragoman.engine.fold import TaskFold
+from dragoman.model.events import (
+    StreamResponse,
+    TaskArtifactUpdateEvent,
+    TaskEvent,
+    TaskStatusUpdateEvent,
+)
+from dragoman.model.messages import Message
+from dragoman.model.tasks import Artifact, Task, TaskState, TaskStatus
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from dragoman.client.transports.base import Batch
+    from dragoman.model.base import JsonObject
+
+__all__ = ("Progress",)
+
+_logger = logging.getLogger(__name__)
+
+
+class Progress:
+    """One task as far as it is known.
+
+    Attributes:
+        task_id: "" until the agent has named it.
+        cursor: the number of the last frame, 0 if the agent gives none.
+        state: None until there is a task.
+        message: what the agent has answered instead of making a task.
+        is_partial: the stream did not begin with the task, and has not told all of it since.
+    """
+
+    def __init__(self, *, context_id: str = "", continues: bool = False) -> None:
+        """Begin to follow what comes of a send.
+
+        Args:
+            context_id: the context that the client has named, if any.
+            continues: the send is to a task that exists.
+        """
+        self._context_id = context_id
+        self._continues = continues
+        self._fold: TaskFold | None = None
+        self._metadata: JsonObject | None = None
+        self._reconciles = False
+        self._told: TaskStatus | None = None
+        self.task_id = ""
+        self.cursor = 0
+        self.state: TaskState | None = None
+        self.message: Message | None = None
+        self.is_partial = False
+
+    @property
+    def has_ended(self) -> bool:
+        """Tell whether nothing more can come: the task has ended, or there is none."""
+        return self.message is not None or (self.state is not None and self.state.is_terminal)
+
+    @property
+    def outcome(self) -> Task | Message | None:
+        """Return what has come of it so far; None if nothing has."""
+        if self.message is not None or self._fold is None:
+            return self.message
+        return replace(self._fold.task(), metadata=self._metadata)
+
+    def take(self, batch: Batch) -> Batch:
+        """Return the news of a batch."""
+        return tuple(news for frame in batch for news in self._take(frame))
+
+    def reconnect(self) -> None:
+        """Note that the frames to come are of another stream, which may repeat what is known."""
+        self._reconciles = True
+
+    def look(self, task: Task) -> Batch:
+        """Return the news in a task as it was read."""
+        return tuple(self._take_task(0, task))
+
+    def _take(self, frame: Frame) -> Iterable[Frame]:
+        seq, event = frame
+        update = event.status_update or event.artifact_update
+        if update is not None:
+            return self._take_update(seq, update) if self._is_own(update.task_id) else ()
+        if event.task is not None:
+            return self._take_task(seq, event.task) if self._is_own(event.task.id) else ()
+        self.message = event.message
+        return (frame,)
+
+    def _is_own(self, task_id: str) -> bool:
+        """Tell whether what is told is of this task; what is not has no place in it."""
+        if self.task_id in ("", task_id):
+            return True
+        _logger.warning(
+            "told of task %r while task %r is followed: left out", task_id, self.task_id
+        )
+        return False
+
+    def _take_task(self, seq: int, task: Task) -> Iterable[Frame]:
+        known = self._fold
+        self._fold = TaskFold.of(task)
+        self._metadata = task.metadata
+        self.cursor = seq or self.cursor
+        self.task_id, self.state = task.id, task.status.state
+        self._reconciles = self.is_partial = False
+        if known is None:
+            return (Frame(seq, StreamResponse(task=task)),)
+        self._told = task.status
+        events = differences(known.task(), task)
+        # The number belongs to all of them together: it is told with the last.
+        return (
+            Frame(seq if place == len(events) else 0, event)
+            for place, event in enumerate(events, start=1)
+        )
+
+    def _take_update(self, seq: int, update: TaskEvent) -> Iterable[Frame]:
+        news: list[Frame] = []
+        fold = self._fold
+        if fold is None:
+            fold = self._fold = self._introduce(update)
+            news.append(Frame(0, StreamResponse(task=fold.task())))
+        self.cursor = seq or self.cursor
+        if self._is_echo(update):
+            return news
+        fresh = _reconciled(fold, update) if self._reconciles else update
+        # 0.x reference, 5.9: behind a task that has stopped, its status comes again to be final.
+        told, self._told = self._told, None
+        if isinstance(fresh, TaskStatusUpdateEvent) and fresh.status == told:
+            fresh = None
+        if fresh is not None:
+            fold.apply(fresh)
+            news.append(Frame(seq, self._note(fresh)))
+        return news
+
+    def _is_echo(self, update: TaskEvent) -> bool:
+        """Tell whether an event only repeats that the task has ended, or waits.
+
+        fasta2a says so once with what there is to say about it, and once more without.
+        """
+        if isinstance(update, TaskArtifactUpdateEvent) or update.metadata:
+            return False
+        state = update.status.state
+        is_settled = state.is_terminal or state.is_interrupted
+        return is_settled and state is self.state and update.status.message is None
+
+    def _introduce(self, update: TaskEvent) -> TaskFold:
+        """Make up the task that a stream should have begun with (0.x reference, 5.9; Q-25)."""
+        # 0.1 does not name the context; there it would be the id of the task, which is none.
+        told = update.context_id if update.context_id != update.task_id else ""
+        context_id = self._context_id or told
+        status = TaskStatus(state=TaskState.SUBMITTED)
+        self.task_id, self.state = update.task_id, status.state
+        self.is_partial = self._continues or not context_id
+        return TaskFold.of(Task(id=update.task_id, context_id=context_id, status=status))
+
+    def _note(self, update: TaskEvent) -> StreamResponse:
+        """Keep what an event tells beside its artifact, and return it as a frame."""
+        if isinstance(update, TaskArtifactUpdateEvent):
+            return StreamResponse(artifact_update=update)
+        self.state = update.status.state
+        if update.metadata:
+            self._metadata = {**(self._metadata or {}), **update.metadata}
+        return StreamResponse(status_update=update)
+
+
+def _reconciled(fold: TaskFold, update: TaskEvent) -> TaskEvent | None:
+    """Return what is new in an event that may repeat what is known.
+
+    A stream of 0.1 does not begin with a task but with events that tell it anew.
+    """
+    if not isinstance(update, TaskArtifactUpdateEvent):
+        return None if update.status == fold.task().status else update
+    if update.append:
+        return update
+    artifact_id = update.artifact.artifact_id
+    known = (each for each in fold.task().artifacts if each.artifact_id == artifact_id)
+    old = next(known, None)
+    added = None if old is None else extension_of(old, update.artifact)
+    if added is None:
+        return update
+    if not added:
+        return None
+    return replace(update, artifact=Artifact(artifact_id=artifact_id, parts=added), append=True)

@@ -1,0 +1,1 @@
+"""Tools that a client offers to an agent."""

@@ -1,0 +1,1 @@
+"""Sending a request over HTTP or gRPC."""

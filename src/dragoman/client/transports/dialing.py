@@ -1,0 +1,135 @@
+"""Dialer: opens the transport of an offer, in its dialect and with the credentials for it."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Final
+
+from msgspec.structs import replace
+
+from dragoman.auth.choosing import Choice, Held, choose
+from dragoman.auth.origins import origin_of
+from dragoman.client.transports.grpc import GrpcTransport
+from dragoman.client.transports.http import HttpTransport
+from dragoman.client.transports.http_pool import HttpPool
+from dragoman.client.transports.jsonrpc import RpcFraming
+from dragoman.client.transports.request_headers import Escort
+from dragoman.client.transports.rest import RestFraming
+from dragoman.client.transports.tls import Tls
+from dragoman.dialects.profiles import RXJS_TOOLS_DIALECT
+from dragoman.dialects.v0_1.codec import V0_1_DIALECT
+from dragoman.dialects.v0_3.codec import V0_3_DIALECT, V0_3_REST_DIALECT
+from dragoman.dialects.v0_3_proto.codec import V0_3_PROTO_DIALECT
+from dragoman.dialects.v0_3_proto.routes import ROUTES as ROUTES_0_3
+from dragoman.dialects.v1_0.codec import V1_0_DIALECT
+from dragoman.dialects.v1_0.routes import ROUTES as ROUTES_1_0
+from dragoman.dialects.xpr.codec import XPR_DIALECT
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dragoman.bindings.grpc.base import GrpcDialect
+    from dragoman.client.discovery.offers import Form, Offer
+    from dragoman.client.transports.base import Transport
+    from dragoman.client.transports.framing import Framing
+    from dragoman.dialects.base import RestDialect, RpcDialect
+    from dragoman.model.base import JsonObject
+    from dragoman.model.cards import AgentCard
+
+__all__ = ("Dialer",)
+
+_logger = logging.getLogger(__name__)
+
+_RPC: Final[Mapping[Form, RpcDialect]] = {
+    "1.0": V1_0_DIALECT,
+    "0.3": V0_3_DIALECT,
+    "0.1": V0_1_DIALECT,
+    "xpr": XPR_DIALECT,
+    "rxjs": RXJS_TOOLS_DIALECT,
+}
+_REST: Final[Mapping[Form, RestDialect]] = {
+    "1.0": V1_0_DIALECT,
+    "0.3-proto": V0_3_PROTO_DIALECT,
+    "0.3": V0_3_REST_DIALECT,
+}
+
+
+class Dialer:
+    """Opens transports to one agent.
+
+    Args:
+        pool: the connections over HTTP that need no certificate of the client.
+        own_origin: the agent's, as the user has named it; "" if the card is the user's own.
+        held: what the user can show.
+        marks: what the params of each JSON-RPC request say beside what they are.
+    """
+
+    def __init__(
+        self,
+        card: AgentCard,
+        pool: HttpPool,
+        tls: Tls,
+        *,
+        own_origin: str,
+        headers: Mapping[str, str],
+        held: Held | None,
+        marks: JsonObject | None = None,
+    ) -> None:
+        self._card = card
+        self._pool = pool
+        self._tls = tls
+        self._own_origin = own_origin
+        self._headers = headers
+        self._held = held
+        self._marks = marks or {}
+        self._pools: list[HttpPool] = []
+
+    def open(self, offer: Offer) -> Transport:
+        """Open the transport of an offer; it connects when it is used.
+
+        Raises:
+            MissingCredentialsError: the agent wants to see what the user does not have.
+        """
+        origin = origin_of(offer.url)
+        choice = self._choose(origin)
+        escort = Escort(self._own_origin or origin, self._headers, choice)
+        tls, pool = self._tls, self._pool
+        if choice is not None and choice.certificate is not None:
+            tls = replace(tls, certificate=choice.certificate)
+            pool = HttpPool(tls)
+            self._pools.append(pool)
+        if offer.binding == "GRPC":
+            dialect = _grpc_dialect(offer.form)
+            return GrpcTransport(dialect, offer.url, offer.version, escort, tls=tls)
+        return HttpTransport(_framing(offer, self._marks), pool, escort)
+
+    async def aclose(self) -> None:
+        """Close the connections that were made for transports of this dialer alone."""
+        for pool in self._pools:
+            await pool.aclose()
+
+    def _choose(self, origin: str) -> Choice | None:
+        if self._held is None:
+            return None
+        choice = choose(self._card, self._held, origin=origin, own_origin=self._own_origin)
+        for reason in choice.left_out:
+            _logger.warning("a credential is not sent: %s", reason)
+        return choice
+
+
+def _framing(offer: Offer, marks: JsonObject) -> Framing:
+    if offer.binding == "JSONRPC":
+        return RpcFraming(_RPC[offer.form], offer.url, offer.version, marks)
+    routes = ROUTES_1_0 if offer.form == "1.0" else ROUTES_0_3
+    return RestFraming(_REST[offer.form], offer.url, offer.version, routes)
+
+
+def _grpc_dialect(form: Form) -> GrpcDialect:
+    # These import protobuf, which is optional and takes its time.
+    if form == "1.0":
+        from dragoman.bindings.grpc.v1_0 import V1_0_GRPC  # noqa: PLC0415 - see above
+
+        return V1_0_GRPC
+    from dragoman.bindings.grpc.v0_3 import V0_3_GRPC  # noqa: PLC0415 - see above
+
+    return V0_3_GRPC
