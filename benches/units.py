@@ -23,7 +23,7 @@ from dragoman.bus.urls import open_bus
 from dragoman.errors import StoreError
 from dragoman.model.tasks import TaskState
 from dragoman.stores.base import NewTask, Scope, SharedTaskStore, TaskWrite
-from dragoman.stores.urls import open_store
+from dragoman.stores.opening import open_store
 
 SCOPE = Scope("", "bench")
 TASKS = 500

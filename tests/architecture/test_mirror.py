@@ -26,7 +26,7 @@ NO_BEHAVIOUR: Final = frozenset(
         "service/service.py",
         "service/worker.py",
         "stores/base.py",
-        "stores/keeping.py",
+        "stores/maintenance.py",
         "stores/scope.py",
         "stores/webhooks.py",
         # Values: what happens on a connection, and what may.
@@ -95,8 +95,8 @@ SHOWN_ELSEWHERE: Final = {
     "server/webhooks/registrations.py": "scenarios/test_push.py",
     # Stores keep the promises of one port, shown for all of them alike.
     "server/tasks/ending.py": "unit/server/tasks/test_task_end.py",
-    "stores/memory.py": "contracts/test_task_store.py",
-    "stores/memory_shared.py": "contracts/test_shared_task_store.py",
+    "stores/memory/store.py": "contracts/test_task_store.py",
+    "stores/memory/shared.py": "contracts/test_shared_task_store.py",
     "stores/postgres/commits.py": "unit/stores/postgres/test_store.py",
     "stores/postgres/inspection.py": "unit/stores/postgres/test_keeping.py",
     "stores/postgres/lookups.py": "unit/stores/postgres/test_store.py",
@@ -104,15 +104,15 @@ SHOWN_ELSEWHERE: Final = {
     "stores/postgres/reader.py": "contracts/test_task_store.py",
     "stores/postgres/rows.py": "contracts/test_task_store.py",
     "stores/postgres/writes.py": "unit/stores/postgres/test_steps.py",
-    "stores/memory_webhooks.py": "contracts/test_webhook_store.py",
+    "stores/memory/webhooks.py": "contracts/test_webhook_store.py",
     "stores/sqlite/connection.py": "unit/stores/sqlite/test_store.py",
     "stores/sqlite/keeping.py": "unit/cli/commands/test_db.py",
     "stores/sqlite/lock.py": "unit/stores/sqlite/test_store.py",
     "stores/sqlite/reader.py": "contracts/test_task_store.py",
     "stores/sqlite/rows.py": "contracts/test_task_store.py",
     "stores/sqlite/webhook_rows.py": "contracts/test_webhook_store.py",
-    "stores/states.py": "contracts/test_task_store.py",
-    "stores/webhook_rows.py": "contracts/test_webhook_store.py",
+    "stores/shared/states.py": "contracts/test_task_store.py",
+    "stores/shared/webhook_rows.py": "contracts/test_webhook_store.py",
     "stores/sqlite/writer.py": "contracts/test_task_store.py",
 }
 """Modules whose behaviour is shown by another test than their own."""

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Final
 
 from dragoman.stores.base import SharedTaskStore
-from dragoman.stores.memory_shared import SharedMemoryTaskStore
+from dragoman.stores.memory.shared import SharedMemoryTaskStore
 from dragoman.stores.postgres.store import PostgresTaskStore
 from tests.postgres import new_database
 

@@ -28,8 +28,8 @@ from dragoman.stores.base import (
     TaskStore,
     TaskWrite,
 )
-from dragoman.stores.memory import MemoryTaskStore
-from dragoman.stores.memory_shared import SharedMemoryTaskStore
+from dragoman.stores.memory.shared import SharedMemoryTaskStore
+from dragoman.stores.memory.store import MemoryTaskStore
 from dragoman.stores.postgres.store import PostgresTaskStore
 from dragoman.stores.sqlite.store import SQLiteTaskStore
 from dragoman.stores.webhooks import EventKind, NewWebhook

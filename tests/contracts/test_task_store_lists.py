@@ -16,7 +16,7 @@ from dragoman.stores.base import (
     TaskStore,
     TaskWrite,
 )
-from dragoman.stores.memory import MemoryTaskStore
+from dragoman.stores.memory.store import MemoryTaskStore
 from tests.contracts.storing import (
     ALICE,
     BOB,

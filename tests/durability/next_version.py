@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from dragoman.stores import sql
+from dragoman.stores.shared import sql
 
 __all__ = ()
 

@@ -12,7 +12,7 @@ import pytest
 
 from dragoman import Agent, Context, Rejected
 from dragoman.stores.base import SendRecord
-from dragoman.stores.memory import MemoryTaskStore
+from dragoman.stores.memory.store import MemoryTaskStore
 from dragoman.stores.sqlite.store import SQLiteTaskStore
 from tests.durability.hosting import Hosted, hosting
 from tests.durability.recording import RecordingStore

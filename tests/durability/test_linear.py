@@ -18,7 +18,7 @@ from dragoman.server.tasks.snapshots import SNAPSHOT_EVENTS
 from dragoman.server.tasks.streams import RING_EVENTS, Channel, Follower, Hub
 from dragoman.service.service import Call
 from dragoman.stores.base import TaskWrite
-from dragoman.stores.memory import MemoryTaskStore
+from dragoman.stores.memory.store import MemoryTaskStore
 from dragoman.stores.sqlite.store import SQLiteTaskStore
 from tests.durability.hosting import hosting, send_request
 from tests.durability.recording import RecordingStore

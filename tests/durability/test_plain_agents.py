@@ -9,7 +9,7 @@ from types import FrameType
 import pytest
 
 from dragoman import Agent
-from dragoman.stores.memory import MemoryTaskStore
+from dragoman.stores.memory.store import MemoryTaskStore
 from tests.durability.hosting import Hosted, hosting
 from tests.durability.recording import RecordingStore
 from tests.wire import message

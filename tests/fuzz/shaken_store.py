@@ -10,8 +10,8 @@ from typing import Any, Final
 from dragoman.clock import Clock
 from dragoman.errors import StoreError, StoreUnavailableError
 from dragoman.stores.base import Done, TaskWrite
-from dragoman.stores.memory import Change, MemoryRecords
-from dragoman.stores.memory_shared import SharedMemoryTaskStore
+from dragoman.stores.memory.shared import SharedMemoryTaskStore
+from dragoman.stores.memory.store import Change, MemoryRecords
 
 __all__ = ("Dice", "ShakenStore")
 

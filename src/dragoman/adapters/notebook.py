@@ -14,8 +14,8 @@ from threading import Lock
 from typing import Final, TypeVar
 
 from dragoman.server.settings import load_settings
-from dragoman.stores.sql import read_queries
-from dragoman.stores.urls import beside, database_path
+from dragoman.stores.opening import beside, database_path
+from dragoman.stores.shared.sql import read_queries
 
 __all__ = ("QUERIES", "Notebook", "notebook_beside")
 

@@ -395,7 +395,7 @@ class Agent:
     @cached_property
     def _app_beside(self) -> ASGIApp:
         from dragoman.server.settings import load_settings  # noqa: PLC0415 - serving is loaded by whoever serves
-        from dragoman.stores.urls import beside  # noqa: PLC0415 - see above
+        from dragoman.stores.opening import beside  # noqa: PLC0415 - see above
 
         return self.asgi(store=beside(load_settings({}, os.environ).store, self.name))
 

@@ -13,7 +13,7 @@ from msgspec import Struct
 from dragoman.model.documents import TaskDocument
 from dragoman.model.tasks import TaskState
 from dragoman.stores.base import InboxItem, JournalEntry, NewTask, Scope
-from dragoman.stores.states import STATES
+from dragoman.stores.shared.states import STATES
 
 __all__ = ("Segment", "Snapshot", "TaskRecord", "record_of")
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from dragoman.stores.base import TaskStore
-from dragoman.stores.memory import MemoryTaskStore
+from dragoman.stores.memory.store import MemoryTaskStore
 from tests.scenarios.bindings import Binding, HttpJson
 from tests.scenarios.guard.asking import ADA, BOB, CAROL, DAN, client_of
 from tests.scenarios.guard.counting import Asked, counted

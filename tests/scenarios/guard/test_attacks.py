@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from dragoman.stores.memory import MemoryTaskStore
+from dragoman.stores.memory.store import MemoryTaskStore
 from dragoman.testing.clock import FakeClock
 from tests.scenarios.bindings import Binding, HttpJson
 from tests.scenarios.guard.attacks import (

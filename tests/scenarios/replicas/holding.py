@@ -24,8 +24,8 @@ from dragoman.stores.base import (
     StoredTask,
     TaskWrite,
 )
-from dragoman.stores.memory import MemoryRecords
-from dragoman.stores.memory_shared import SharedMemoryTaskStore
+from dragoman.stores.memory.shared import SharedMemoryTaskStore
+from dragoman.stores.memory.store import MemoryRecords
 from tests.scenarios.replicas.replicas import Member, Replicas, in_memory
 
 __all__ = ("HoldingStore", "Place", "hold", "replicas_in_hand", "settle")

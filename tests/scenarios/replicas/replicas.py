@@ -29,8 +29,8 @@ from dragoman.server.tasks.runtime import Runtime
 from dragoman.service.service import Call, EventStream
 from dragoman.service.worker import Outcome, Turn, Worker
 from dragoman.stores.base import SharedTaskStore
-from dragoman.stores.memory import MemoryRecords
-from dragoman.stores.memory_shared import SharedMemoryTaskStore
+from dragoman.stores.memory.shared import SharedMemoryTaskStore
+from dragoman.stores.memory.store import MemoryRecords
 from dragoman.stores.postgres.store import PostgresTaskStore
 from dragoman.testing.clock import FakeClock
 from tests.postgres import new_database

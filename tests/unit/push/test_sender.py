@@ -15,7 +15,7 @@ from dragoman.push.parcel import Parcel
 from dragoman.push.schedule import RetryPlan
 from dragoman.push.sender import Notice, NotificationSender, SenderLimits
 from dragoman.stores.base import NewTask, Scope, TaskWrite
-from dragoman.stores.memory import MemoryTaskStore
+from dragoman.stores.memory.store import MemoryTaskStore
 from dragoman.stores.webhooks import LetterKey, NewWebhook, Webhook, WebhookKey
 from dragoman.testing.clock import FakeClock
 

@@ -22,7 +22,7 @@ from dragoman.server.tasks.runtime import Runtime
 from dragoman.service.service import Call, EventStream
 from dragoman.service.worker import Completed, Outcome, Turn
 from dragoman.stores.base import Done, StoredTask, TaskQuery, TaskWrite
-from dragoman.stores.memory import MemoryTaskStore
+from dragoman.stores.memory.store import MemoryTaskStore
 from dragoman.testing.clock import FakeClock
 from tests.unit.server.fakes import SCOPE, ScriptedWorker, agent_message
 

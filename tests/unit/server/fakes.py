@@ -19,7 +19,7 @@ from dragoman.server.tasks.streams import Channel, Hub
 from dragoman.server.tasks.task import LiveTask
 from dragoman.service.worker import Completed, Outcome, Plan, Turn
 from dragoman.stores.base import Done, NewTask, Scope, SendRecord, TaskWrite
-from dragoman.stores.memory import MemoryTaskStore
+from dragoman.stores.memory.store import MemoryTaskStore
 from dragoman.testing.clock import FakeClock
 
 __all__ = (

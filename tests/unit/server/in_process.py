@@ -10,7 +10,7 @@ from dragoman import Agent, AgentExtension
 from dragoman.model.documents import EventDocument
 from dragoman.server.app import App, build_app
 from dragoman.stores.base import StoredPage, TaskQuery
-from dragoman.stores.memory import MemoryTaskStore
+from dragoman.stores.memory.store import MemoryTaskStore
 
 __all__ = ("SEND", "BrokenStore", "Client", "Event", "Json", "Response", "calling", "echo_agent")
 

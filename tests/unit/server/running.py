@@ -25,7 +25,7 @@ from dragoman.stores.base import (
     StoredTask,
     TaskWrite,
 )
-from dragoman.stores.memory import MemoryTaskStore
+from dragoman.stores.memory.store import MemoryTaskStore
 from dragoman.testing.clock import FakeClock
 from tests.unit.server.fakes import (
     NEW_TASK,

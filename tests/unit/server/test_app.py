@@ -9,7 +9,7 @@ from dragoman.auth.key_records import KeyRecord, change_keys, digest_of
 from dragoman.errors import UsageError
 from dragoman.server.app import App, build_app
 from dragoman.server.settings import Settings
-from dragoman.stores.memory import MemoryTaskStore
+from dragoman.stores.memory.store import MemoryTaskStore
 from tests.unit.server.in_process import SEND, Client, Event, calling, echo_agent
 
 # --- building ---------------------------------------------------------------------------------

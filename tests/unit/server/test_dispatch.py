@@ -33,7 +33,7 @@ from dragoman.server.languages import OLD_ROUTER, ROUTER
 from dragoman.server.settings import Settings
 from dragoman.server.tasks.runtime import Runtime
 from dragoman.service.worker import Completed, Outcome, Turn
-from dragoman.stores.memory import MemoryTaskStore
+from dragoman.stores.memory.store import MemoryTaskStore
 from dragoman.testing.clock import FakeClock
 from tests.unit.server.fakes import ScriptedWorker, agent_message
 

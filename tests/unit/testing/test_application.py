@@ -5,7 +5,7 @@ import pytest
 
 from dragoman import UsageError
 from dragoman.bindings.sse import HEARTBEAT
-from dragoman.stores.memory import MemoryTaskStore
+from dragoman.stores.memory.store import MemoryTaskStore
 from dragoman.testing.application import application
 from dragoman.testing.asgi_transport import AsgiTransport
 from dragoman.testing.clock import FakeClock

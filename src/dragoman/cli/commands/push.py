@@ -28,7 +28,7 @@ from dragoman.cli.session.push_letters import (
 from dragoman.cli.views.labels import Lines
 from dragoman.clock import SystemClock
 from dragoman.model.timestamps import format_timestamp
-from dragoman.stores.keeping import Keeper
+from dragoman.stores.maintenance import Keeper
 from dragoman.stores.webhooks import DeadLetter, LetterKey, Webhook, WebhookKey
 
 __all__ = ("DROP", "LIST", "RETRY", "webhook_document")

@@ -22,7 +22,7 @@ from dragoman.cli.session.push_letters import HOST, letter_name, webhook_name
 from dragoman.cli.views.labels import Lines
 from dragoman.clock import SystemClock
 from dragoman.model.timestamps import format_timestamp
-from dragoman.stores.keeping import Keeper
+from dragoman.stores.maintenance import Keeper
 from dragoman.stores.webhooks import DeadLetter, LetterKey, Webhook, WebhookKey
 
 __all__ = ("TAIL", "Look", "Seen", "changes", "look")

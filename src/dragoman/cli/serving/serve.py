@@ -27,7 +27,7 @@ from dragoman.clock import SystemClock
 from dragoman.errors import UsageError
 from dragoman.server.settings import Settings, load_settings, read_config_file
 from dragoman.server.webhooks.keys import check_push
-from dragoman.stores.urls import is_postgres, without_password
+from dragoman.stores.opening import is_postgres, without_password
 
 if TYPE_CHECKING:
     from dragoman.agent.agent import Agent

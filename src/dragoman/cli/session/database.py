@@ -8,8 +8,8 @@ from dragoman.cli.command import Invocation
 from dragoman.cli.options.options import Option
 from dragoman.errors import UsageError
 from dragoman.server.settings import Settings, read_config_file
-from dragoman.stores.keeping import Keeper
-from dragoman.stores.urls import find_keeper
+from dragoman.stores.maintenance import Keeper
+from dragoman.stores.opening import find_keeper
 
 __all__ = ("STORE", "keeper_of", "store_of")
 

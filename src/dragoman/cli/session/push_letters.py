@@ -10,7 +10,7 @@ from dragoman.cli.options import values
 from dragoman.cli.options.options import Option
 from dragoman.cli.options.parser import Parser
 from dragoman.errors import UsageError
-from dragoman.stores.keeping import Keeper
+from dragoman.stores.maintenance import Keeper
 from dragoman.stores.webhooks import DeadLetter, LetterKey, Webhook, WebhookKey
 
 __all__ = (

@@ -47,7 +47,7 @@ from dragoman.stores.base import (
     TaskStore,
     TaskWrite,
 )
-from dragoman.stores.segments import number_events
+from dragoman.stores.shared.segments import number_events
 
 __all__ = ("LogArguments", "TaskLog")
 

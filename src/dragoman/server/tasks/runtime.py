@@ -38,7 +38,7 @@ from dragoman.server.webhooks.keys import PushKeys
 from dragoman.server.webhooks.setup import Pushing
 from dragoman.service.worker import Worker
 from dragoman.stores.base import SharedTaskStore, StoredTask, TaskStore
-from dragoman.stores.urls import is_postgres, key_file, open_store
+from dragoman.stores.opening import is_postgres, key_file, open_store
 from dragoman.stores.webhooks import PendingOverview
 
 __all__ = ("Runtime",)

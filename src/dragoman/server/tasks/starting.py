@@ -37,7 +37,7 @@ from dragoman.server.webhooks.registrations import placed
 from dragoman.service.service import Call
 from dragoman.service.worker import Plan, Worker
 from dragoman.stores.base import NewTask, Scope, SendRecord, StoredTask, TaskStore
-from dragoman.stores.reporting import reported
+from dragoman.stores.shared.reporting import reported
 from dragoman.stores.webhooks import NewWebhook
 
 __all__ = ("Accepted", "Posted", "Sender", "Sent")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from dragoman.errors import UsageError
 from dragoman.server.settings import Settings
-from dragoman.stores.urls import database_path, is_postgres
+from dragoman.stores.opening import database_path, is_postgres
 
 if TYPE_CHECKING:
     from dragoman.clock import Clock

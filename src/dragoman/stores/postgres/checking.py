@@ -6,13 +6,13 @@ import re
 from collections.abc import AsyncGenerator, Callable
 from typing import Final
 
-from dragoman.stores.checking import TASK_RULES, Finding, check_task
 from dragoman.stores.postgres.connection import SCHEMA, Connection
 from dragoman.stores.postgres.inspection import read_records
 from dragoman.stores.postgres.schema import MIGRATIONS
 from dragoman.stores.postgres.statements import QUERIES
 from dragoman.stores.postgres.texts import readable
-from dragoman.stores.states import STATES
+from dragoman.stores.shared.checking import TASK_RULES, Finding, check_task
+from dragoman.stores.shared.states import STATES
 
 __all__ = ("RULES", "check_database")
 

@@ -1,6 +1,6 @@
 """Group commit on the event loop: whatever waits is written in one batch, again and again.
 
-The same idea as in ``stores/group_commit.py``, without a thread: the driver waits for PostgreSQL on
+The same idea as in ``stores/shared/group_commit.py``, without a thread: the driver waits for PostgreSQL on
 the event loop anyway. A lost connection does not fail the batch that was on its way; it waits until
 another connection has told what became of it.
 """
@@ -14,10 +14,10 @@ from collections import deque
 from typing import TYPE_CHECKING, Final
 
 from dragoman.errors import StoreError, StoreUnavailableError
-from dragoman.stores.group_commit import FIRST_PROBE_SECONDS, LONGEST_PROBE_SECONDS, Report
 from dragoman.stores.postgres.connection import reason_of
 from dragoman.stores.postgres.writer import Batch, BatchWriter, LostError
 from dragoman.stores.postgres.writes import Write, is_urgent, size_of
+from dragoman.stores.shared.group_commit import FIRST_PROBE_SECONDS, LONGEST_PROBE_SECONDS, Report
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
-from dragoman.stores.checking import Finding
 from dragoman.stores.postgres.checking import check_database
 from dragoman.stores.postgres.connection import SCHEMA, Database
 from dragoman.stores.postgres.inspection import connected, looking_at, read_records
@@ -14,6 +13,7 @@ from dragoman.stores.postgres.schema import check_current, check_same, migrate
 from dragoman.stores.postgres.statements import QUERIES
 from dragoman.stores.postgres.webhooks import PostgresWebhooks
 from dragoman.stores.records import TaskRecord
+from dragoman.stores.shared.checking import Finding
 from dragoman.stores.webhooks import DeadLetter, LetterKey, Webhook, WebhookKey
 
 __all__ = ("PostgresKeeper",)

@@ -15,8 +15,8 @@ from dragoman.stores.base import (
 )
 from dragoman.stores.postgres.statements import QUERIES
 from dragoman.stores.postgres.texts import readable, storable
-from dragoman.stores.segments import entries_until, number_events
-from dragoman.stores.states import NUMBERS, STATES
+from dragoman.stores.shared.segments import entries_until, number_events
+from dragoman.stores.shared.states import NUMBERS, STATES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from dragoman.stores.folding import FoldedWrites
 from dragoman.stores.postgres.texts import storable, storable_value
-from dragoman.stores.states import NUMBERS
-from dragoman.stores.webhook_rows import registered_values
+from dragoman.stores.shared.folding import FoldedWrites
+from dragoman.stores.shared.states import NUMBERS
+from dragoman.stores.shared.webhook_rows import registered_values
 
 if TYPE_CHECKING:
     from dragoman.model.documents import TaskDocument

@@ -13,8 +13,8 @@ from typing import Final
 from dragoman.errors import UsageError
 from dragoman.stores.postgres.connection import SCHEMA, Connection
 from dragoman.stores.postgres.statements import QUERIES
-from dragoman.stores.sql import read_migrations
-from dragoman.stores.versions import newer, older
+from dragoman.stores.shared.sql import read_migrations
+from dragoman.stores.shared.versions import newer, older
 
 __all__ = (
     "MIGRATIONS",

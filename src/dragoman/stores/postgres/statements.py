@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Final
 
-from dragoman.stores.sql import read_queries
+from dragoman.stores.shared.sql import read_queries
 
 __all__ = ("QUERIES", "Piece", "compose")
 

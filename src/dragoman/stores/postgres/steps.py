@@ -13,7 +13,7 @@ from dragoman.errors import ConflictError, StoreError
 from dragoman.stores.base import Placed, SendRecord, TaskWrite
 from dragoman.stores.postgres.rows import Rows, columns, send_row
 from dragoman.stores.postgres.writes import Post, Release, TakeOver, Write
-from dragoman.stores.states import STATES
+from dragoman.stores.shared.states import STATES
 
 if TYPE_CHECKING:
     from dragoman.stores.postgres.statements import Piece

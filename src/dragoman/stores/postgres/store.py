@@ -18,8 +18,8 @@ from dragoman.stores.postgres.statements import QUERIES
 from dragoman.stores.postgres.webhooks import PostgresWebhooks
 from dragoman.stores.postgres.writer import BatchWriter
 from dragoman.stores.postgres.writes import Post, Release, TakeOver
-from dragoman.stores.recent import RecentTasks
-from dragoman.stores.reporting import reported
+from dragoman.stores.shared.recent import RecentTasks
+from dragoman.stores.shared.reporting import reported
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

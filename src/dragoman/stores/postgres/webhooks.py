@@ -14,7 +14,12 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from dragoman.errors import ConflictError
 from dragoman.stores.postgres.statements import QUERIES
 from dragoman.stores.postgres.texts import readable_value, storable, storable_value
-from dragoman.stores.webhook_rows import letter_of, registered_values, state_number, webhook_of
+from dragoman.stores.shared.webhook_rows import (
+    letter_of,
+    registered_values,
+    state_number,
+    webhook_of,
+)
 from dragoman.stores.webhooks import PendingOverview, WebhookCounts
 
 if TYPE_CHECKING:

@@ -24,7 +24,6 @@ from dragoman.errors import (
     UnreadError,
 )
 from dragoman.stores.base import SendRecord, TaskWrite
-from dragoman.stores.folding import RefusedError
 from dragoman.stores.postgres.connection import (
     FAILURES,
     Connection,
@@ -37,6 +36,7 @@ from dragoman.stores.postgres.connection import (
 from dragoman.stores.postgres.statements import QUERIES, compose
 from dragoman.stores.postgres.steps import Step, plan_steps
 from dragoman.stores.postgres.writes import Write
+from dragoman.stores.shared.folding import RefusedError
 
 __all__ = ("SHARDS", "Batch", "BatchWriter", "LostError")
 

@@ -6,11 +6,11 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from dragoman.stores.checking import TASK_RULES, Finding, check_task
-from dragoman.stores.sql import read_queries
+from dragoman.stores.shared.checking import TASK_RULES, Finding, check_task
+from dragoman.stores.shared.sql import read_queries
+from dragoman.stores.shared.states import STATES
 from dragoman.stores.sqlite.inspection import read_record
 from dragoman.stores.sqlite.schema import expected_schema
-from dragoman.stores.states import STATES
 
 __all__ = ("RULES", "check_database")
 

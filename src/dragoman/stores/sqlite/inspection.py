@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from dragoman.errors import StoreError, UsageError
 from dragoman.stores.records import TaskRecord, record_of
-from dragoman.stores.sql import read_queries
+from dragoman.stores.shared.sql import read_queries
 from dragoman.stores.sqlite.connection import connect_reader
 from dragoman.stores.sqlite.room import is_full
 from dragoman.stores.sqlite.schema import check_ours

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
-from dragoman.stores.checking import Finding
 from dragoman.stores.records import TaskRecord
+from dragoman.stores.shared.checking import Finding
 from dragoman.stores.sqlite import upkeep
 from dragoman.stores.sqlite.beside import changing
 from dragoman.stores.sqlite.checking import check_database

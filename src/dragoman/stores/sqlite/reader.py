@@ -18,10 +18,10 @@ from dragoman.stores.base import (
     StoredTask,
     TaskQuery,
 )
-from dragoman.stores.segments import entries_until, number_events
-from dragoman.stores.sql import read_queries
+from dragoman.stores.shared.segments import entries_until, number_events
+from dragoman.stores.shared.sql import read_queries
+from dragoman.stores.shared.states import NUMBERS, STATES, TERMINAL_NUMBERS
 from dragoman.stores.sqlite.webhook_rows import WebhookRows
-from dragoman.stores.states import NUMBERS, STATES, TERMINAL_NUMBERS
 
 if TYPE_CHECKING:
     import sqlite3

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
-from dragoman.stores.folding import FoldedWrites
-from dragoman.stores.states import NUMBERS
+from dragoman.stores.shared.folding import FoldedWrites
+from dragoman.stores.shared.states import NUMBERS
 
 if TYPE_CHECKING:
     from collections.abc import Set

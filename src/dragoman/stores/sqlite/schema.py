@@ -10,8 +10,8 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Final
 
 from dragoman.errors import UsageError
-from dragoman.stores.sql import read_migrations, read_queries
-from dragoman.stores.versions import newer, older
+from dragoman.stores.shared.sql import read_migrations, read_queries
+from dragoman.stores.shared.versions import newer, older
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,9 +11,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
 
 from dragoman.errors import StoreUnavailableError
-from dragoman.stores.group_commit import GroupCommit
-from dragoman.stores.recent import RecentTasks
-from dragoman.stores.reporting import reported
+from dragoman.stores.shared.group_commit import GroupCommit
+from dragoman.stores.shared.recent import RecentTasks
+from dragoman.stores.shared.reporting import reported
 from dragoman.stores.sqlite.connection import (
     check_directory,
     connect_reader,

@@ -11,8 +11,13 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from dragoman.errors import ConflictError
-from dragoman.stores.sql import ManyRows, read_queries
-from dragoman.stores.webhook_rows import letter_of, registered_values, state_number, webhook_of
+from dragoman.stores.shared.sql import ManyRows, read_queries
+from dragoman.stores.shared.webhook_rows import (
+    letter_of,
+    registered_values,
+    state_number,
+    webhook_of,
+)
 from dragoman.stores.webhooks import PendingOverview, WebhookCounts, WebhookKey
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final
 
 from dragoman.errors import ConflictError, StoreError, StoreUnavailableError
 from dragoman.stores.base import WHOLE_INBOX, SendRecord, TaskWrite
-from dragoman.stores.folding import RefusedError
-from dragoman.stores.sql import ManyRows, read_queries
+from dragoman.stores.shared.folding import RefusedError
+from dragoman.stores.shared.sql import ManyRows, read_queries
 from dragoman.stores.sqlite.connection import connect_writer
 from dragoman.stores.sqlite.rows import Rows
 from dragoman.stores.sqlite.webhook_rows import WebhookRows

@@ -10,8 +10,8 @@ from dragoman.server.settings import Settings
 from dragoman.server.tasks.background import Nursery
 from dragoman.server.tasks.runtime import Runtime
 from dragoman.server.tasks.streams import Hub
-from dragoman.stores.memory import MemoryTaskStore
-from dragoman.stores.memory_shared import SharedMemoryTaskStore
+from dragoman.stores.memory.shared import SharedMemoryTaskStore
+from dragoman.stores.memory.store import MemoryTaskStore
 from dragoman.testing.clock import FakeClock
 from tests.unit.server.fakes import ScriptedWorker
 

@@ -8,7 +8,7 @@ from dragoman.errors import StoreUnavailableError
 from dragoman.model.tasks import TaskState
 from dragoman.server.replicas.lease import Replica
 from dragoman.stores.base import StoredTask
-from dragoman.stores.memory_shared import SharedMemoryTaskStore
+from dragoman.stores.memory.shared import SharedMemoryTaskStore
 from dragoman.testing.clock import FakeClock
 from tests.unit.server.fakes import SCOPE, SetBackClock
 from tests.unit.server.living import pass_over

@@ -30,8 +30,8 @@ from dragoman.stores.base import (
     StoredTask,
     TaskWrite,
 )
-from dragoman.stores.memory import MemoryRecords
-from dragoman.stores.memory_shared import SharedMemoryTaskStore
+from dragoman.stores.memory.shared import SharedMemoryTaskStore
+from dragoman.stores.memory.store import MemoryRecords
 from dragoman.testing.clock import FakeClock
 from tests.contracts.storing import write
 from tests.unit.server.fakes import NEW_TASK, SCOPE

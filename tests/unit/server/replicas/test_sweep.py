@@ -23,8 +23,8 @@ from dragoman.server.tasks.streams import Follower, Hub
 from dragoman.server.tasks.supervisor import Runner
 from dragoman.service.worker import Outcome, Turn
 from dragoman.stores.base import CANCEL_ITEM, InboxItem, Scope, StoredTask
-from dragoman.stores.memory import MemoryRecords
-from dragoman.stores.memory_shared import SharedMemoryTaskStore
+from dragoman.stores.memory.shared import SharedMemoryTaskStore
+from dragoman.stores.memory.store import MemoryRecords
 from dragoman.testing.clock import FakeClock
 from tests.unit.server.fakes import NEW_TASK, SCOPE, Gate, ScriptedWorker, chunk, user_message
 from tests.unit.server.living import pass_over

@@ -15,7 +15,7 @@ from dragoman.model.operations import SendMessageConfiguration, SendMessageReque
 from dragoman.server.tasks.idempotency import Sends, digest_of, digest_of_secret
 from dragoman.server.tasks.secrets import concealed
 from dragoman.stores.base import Scope, SendKey, SendRecord
-from dragoman.stores.memory import MemoryTaskStore
+from dragoman.stores.memory.store import MemoryTaskStore
 from dragoman.testing.clock import FakeClock
 from tests.unit.server.fakes import SCOPE, agent_message, user_message
 

@@ -32,7 +32,7 @@ from dragoman.stores.base import (
     SendRecord,
     TaskWrite,
 )
-from dragoman.stores.memory_shared import SharedMemoryTaskStore
+from dragoman.stores.memory.shared import SharedMemoryTaskStore
 from dragoman.testing.clock import FakeClock
 from tests.unit.server.fakes import NEW_TASK, SCOPE, RecordingWatcher, agent_message, user_message
 from tests.unit.server.running import stage, unfinished

@@ -10,7 +10,7 @@ from dragoman.server.tasks.recovery import document_of
 from dragoman.server.tasks.retention import Ages, Retention
 from dragoman.service.worker import Outcome, Turn
 from dragoman.stores.base import StoredTask, TaskWrite
-from dragoman.stores.memory import MemoryTaskStore
+from dragoman.stores.memory.store import MemoryTaskStore
 from tests.unit.server.fakes import SCOPE, user_message
 from tests.unit.server.running import COMPLETED, FAILED, INPUT_REQUIRED, Stage, ask, stage
 

@@ -16,7 +16,7 @@ from dragoman.server.tasks.supervisor import INTERRUPTED_REASON
 from dragoman.service.service import Call
 from dragoman.service.worker import Completed, Outcome, Turn
 from dragoman.stores.base import StoredTask, TaskQuery
-from dragoman.stores.memory import MemoryTaskStore
+from dragoman.stores.memory.store import MemoryTaskStore
 from dragoman.testing.clock import FakeClock
 from tests.unit.server.fakes import SCOPE, ScriptedWorker, agent_message, user_message
 

@@ -26,7 +26,7 @@ from dragoman.service.principal import Principal
 from dragoman.service.service import Call
 from dragoman.service.worker import Completed, Outcome, Turn
 from dragoman.stores.base import Done, Scope, SendRecord, StoredTask, TaskQuery
-from dragoman.stores.memory import MemoryTaskStore
+from dragoman.stores.memory.store import MemoryTaskStore
 from dragoman.testing.clock import FakeClock
 from tests.unit.server.fakes import SCOPE, ScriptedWorker, agent_message
 

@@ -12,8 +12,8 @@ from dragoman.server.settings import Settings
 from dragoman.server.tasks.runtime import Runtime
 from dragoman.service.worker import Completed, Outcome, Turn
 from dragoman.stores.base import SendKey, SendRecord
-from dragoman.stores.memory import MemoryRecords
-from dragoman.stores.memory_shared import SharedMemoryTaskStore
+from dragoman.stores.memory.shared import SharedMemoryTaskStore
+from dragoman.stores.memory.store import MemoryRecords
 from dragoman.testing.clock import FakeClock
 from tests.unit.server.agency import CALL, ask, send
 from tests.unit.server.fakes import ScriptedWorker, agent_message

@@ -17,7 +17,7 @@ from dragoman.push.parcel import Parcel
 from dragoman.server.tasks.delivery import Errand, encode
 from dragoman.server.webhooks.outbox import Notices, notification_id
 from dragoman.stores.base import NewTask, Scope, TaskWrite
-from dragoman.stores.memory import MemoryTaskStore
+from dragoman.stores.memory.store import MemoryTaskStore
 from dragoman.stores.webhooks import EventKind, NewWebhook, Webhook, WebhookKey
 from tests.tracing import Traced
 from tests.wire import Json

@@ -2,9 +2,9 @@ from typing import Final
 
 import pytest
 
-from dragoman.stores.checking import Finding
 from dragoman.stores.postgres.checking import RULES
 from dragoman.stores.postgres.keeping import PostgresKeeper
+from dragoman.stores.shared.checking import Finding
 from tests.unit.stores.postgres.looking import ask
 from tests.unit.stores.postgres.populated import EXPECTED_TASKS, change, populated, task_of
 

@@ -3,10 +3,10 @@ import asyncio
 import pytest
 
 from dragoman.errors import StoreError, UsageError
-from dragoman.stores.checking import Finding
 from dragoman.stores.postgres.keeping import PostgresKeeper
 from dragoman.stores.postgres.schema import latest_version
 from dragoman.stores.postgres.store import PostgresTaskStore
+from dragoman.stores.shared.checking import Finding
 from dragoman.stores.webhooks import DeadLetter, LetterKey, Webhook
 from tests.contracts.storing import WORKING, creation, registration, with_webhook, write
 from tests.postgres import new_database

@@ -6,7 +6,6 @@ from msgspec.structs import replace
 from dragoman.errors import ConflictError
 from dragoman.model.tasks import TaskState
 from dragoman.stores.base import Placed
-from dragoman.stores.folding import RefusedError
 from dragoman.stores.postgres.steps import LogStep, PostStep, TakeOverStep, plan_steps
 from dragoman.stores.postgres.writes import (
     Post,
@@ -16,6 +15,7 @@ from dragoman.stores.postgres.writes import (
     is_urgent,
     size_of,
 )
+from dragoman.stores.shared.folding import RefusedError
 from tests.contracts.storing import chunk, creation, send, snapshot, with_journal
 
 

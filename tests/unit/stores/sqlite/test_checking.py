@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.stores.checking import Finding
+from dragoman.stores.shared.checking import Finding
 from dragoman.stores.sqlite.checking import RULES, check_database
 from dragoman.stores.sqlite.inspection import looking_at
 from tests.unit.stores.sqlite.populated import EXPECTED_TASKS, change, populate, task_of, value

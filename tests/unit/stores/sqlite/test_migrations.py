@@ -12,7 +12,7 @@ from dragoman.model.parts import Part
 from dragoman.model.tasks import TaskState
 from dragoman.server.tasks.delivery import Answer, Errand, decode_answer, decode_errand
 from dragoman.stores.base import Scope
-from dragoman.stores.sql import read_migrations, read_queries
+from dragoman.stores.shared.sql import read_migrations, read_queries
 from dragoman.stores.sqlite.schema import APPLICATION_ID
 from dragoman.stores.sqlite.store import SQLiteTaskStore
 

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from dragoman.errors import StoreError, StoreUnavailableError, UsageError
 from dragoman.model.tasks import TaskState
 from dragoman.stores.base import NewTask, Scope, SendKey, SendRecord, TaskWrite
-from dragoman.stores.sql import read_migrations
+from dragoman.stores.shared.sql import read_migrations
 from dragoman.stores.sqlite.connection import connect_reader, connect_writer
 from dragoman.stores.sqlite.schema import APPLICATION_ID
 from dragoman.stores.sqlite.store import SQLiteTaskStore

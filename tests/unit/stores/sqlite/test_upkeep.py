@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dragoman.errors import UsageError
-from dragoman.stores.sql import read_migrations
+from dragoman.stores.shared.sql import read_migrations
 from dragoman.stores.sqlite.checking import check_database
 from dragoman.stores.sqlite.inspection import looking_at
 from dragoman.stores.sqlite.lock import FileLock

@@ -9,7 +9,7 @@ import msgspec
 
 from dragoman.model.push import TaskPushNotificationConfig
 from dragoman.stores.scope import Scope
-from dragoman.stores.states import NUMBERS, STATES
+from dragoman.stores.shared.states import NUMBERS, STATES
 from dragoman.stores.webhooks import (
     DeadLetter,
     EventKind,

@@ -1,6 +1,6 @@
 import pytest
 
-from dragoman.stores.sql import ManyRows, read_migrations, read_queries
+from dragoman.stores.shared.sql import ManyRows, read_migrations, read_queries
 
 
 def test_statements_are_found_by_name_without_their_comments() -> None:

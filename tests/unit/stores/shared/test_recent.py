@@ -3,7 +3,7 @@ from msgspec.structs import replace
 from dragoman.model.documents import TaskDocument
 from dragoman.model.tasks import TaskState
 from dragoman.stores.base import Scope, StoredTask
-from dragoman.stores.recent import RecentTasks
+from dragoman.stores.shared.recent import RecentTasks
 
 OWNER = Scope("", "anna")
 

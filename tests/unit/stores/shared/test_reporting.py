@@ -4,7 +4,7 @@ import pytest
 
 from dragoman.errors import StoreUnavailableError
 from dragoman.stores.base import Done
-from dragoman.stores.reporting import reported
+from dragoman.stores.shared.reporting import reported
 
 
 async def test_a_write_is_waited_for() -> None:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from dragoman.clock import Clock, SystemClock
 from dragoman.errors import ConflictError, SentBeforeError, StoreError, UnreadError
 from dragoman.stores.base import InboxItem, Placed
-from dragoman.stores.memory import MemoryRecords, MemoryTask, MemoryTaskStore
+from dragoman.stores.memory.store import MemoryRecords, MemoryTask, MemoryTaskStore
 
 if TYPE_CHECKING:
     from dragoman.stores.base import Scope, SendRecord, StoredTask, TaskWrite

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 from dragoman.errors import ConflictError, StoreError, StoreUnavailableError
 from dragoman.stores.base import WHOLE_INBOX, InboxItem, StoredPage, StoredTask
-from dragoman.stores.memory_webhooks import MemoryWebhooks, TaskFacts, WebhookRecords
-from dragoman.stores.reporting import reported
-from dragoman.stores.segments import entries_until, number_events
+from dragoman.stores.memory.webhooks import MemoryWebhooks, TaskFacts, WebhookRecords
+from dragoman.stores.shared.reporting import reported
+from dragoman.stores.shared.segments import entries_until, number_events
 
 if TYPE_CHECKING:
     from dragoman.model.documents import EventDocument, TaskDocument

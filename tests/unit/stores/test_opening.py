@@ -6,12 +6,12 @@ import pytest
 
 from dragoman import stores
 from dragoman.errors import UsageError
-from dragoman.stores.memory import MemoryTaskStore
+from dragoman.stores.memory.store import MemoryTaskStore
+from dragoman.stores.opening import beside, find_keeper, is_postgres, open_store
 from dragoman.stores.postgres.keeping import PostgresKeeper
 from dragoman.stores.postgres.store import PostgresTaskStore
 from dragoman.stores.sqlite.keeping import SQLiteKeeper
 from dragoman.stores.sqlite.store import SQLiteTaskStore
-from dragoman.stores.urls import beside, find_keeper, is_postgres, open_store
 
 
 def test_memory_is_the_store_in_memory() -> None:

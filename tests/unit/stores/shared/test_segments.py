@@ -1,6 +1,6 @@
 import pytest
 
-from dragoman.stores.segments import entries_until, number_events
+from dragoman.stores.shared.segments import entries_until, number_events
 
 SEGMENT = (b'{"message":1}', b'{"statusUpdate":1}', b'{"message":2}', b'{"artifactUpdate":1}')
 

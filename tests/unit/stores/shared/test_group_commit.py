@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 import pytest
 
 from dragoman.errors import ConflictError, StoreError, StoreUnavailableError
-from dragoman.stores.group_commit import GroupCommit
+from dragoman.stores.shared.group_commit import GroupCommit
 
 pytestmark = pytest.mark.anyio
 

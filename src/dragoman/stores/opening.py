@@ -10,7 +10,7 @@ from dragoman.errors import UsageError
 
 if TYPE_CHECKING:
     from dragoman.stores.base import TaskStore
-    from dragoman.stores.keeping import Keeper
+    from dragoman.stores.maintenance import Keeper
 
 __all__ = (
     "beside",
@@ -37,7 +37,7 @@ def open_store(url: str) -> TaskStore:
     Raises UsageError for any other address, naming the known forms.
     """
     if url == _MEMORY:
-        from dragoman.stores.memory import MemoryTaskStore  # noqa: PLC0415 - only when asked for
+        from dragoman.stores.memory.store import MemoryTaskStore  # noqa: PLC0415 - only when asked for
 
         return MemoryTaskStore()
     if is_postgres(url):

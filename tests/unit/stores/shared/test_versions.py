@@ -1,4 +1,4 @@
-from dragoman.stores.versions import newer, older
+from dragoman.stores.shared.versions import newer, older
 
 
 def test_an_older_store_is_told_with_the_command_that_upgrades_it() -> None:

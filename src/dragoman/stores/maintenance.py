@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from dragoman.stores.checking import Finding
 from dragoman.stores.records import TaskRecord
+from dragoman.stores.shared.checking import Finding
 from dragoman.stores.webhooks import DeadLetter, LetterKey, Webhook
 
 __all__ = ("Keeper",)

@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from dragoman.model.tasks import TaskState
 from dragoman.stores.base import WHOLE_INBOX, TaskWrite
-from dragoman.stores.folding import FoldedWrites, RefusedError
+from dragoman.stores.shared.folding import FoldedWrites, RefusedError
 from tests.contracts.storing import (
     COMPLETED,
     WORKING,

@@ -1,0 +1,1 @@
+"""Tasks in memory, for tests."""

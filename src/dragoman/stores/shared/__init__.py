@@ -1,0 +1,1 @@
+"""What the stores have in common."""
