@@ -11,7 +11,7 @@ import msgspec
 from joserfc import jwt
 from joserfc.jwk import ECKey
 
-from dragoman.auth.key_records import KeyRecord, change_keys, digest_of
+from dragoman.auth.incoming.key_records import KeyRecord, change_keys, digest_of
 from dragoman.clock import SystemClock
 
 __all__ = ("AUDIENCE", "ISSUER", "JWKS_FILE", "KEYS_FILE", "key_header", "prepare", "token_header")

@@ -7,8 +7,8 @@ dragoman serve benches.agents.guarded:signed
 
 from benches.agents.subject import make_agent
 from benches.credentials import AUDIENCE, ISSUER, JWKS_FILE, KEYS_FILE
-from dragoman.auth.api_key import ApiKeys
-from dragoman.auth.bearer_jwt import BearerJwt
+from dragoman.auth.incoming.api_key import ApiKeys
+from dragoman.auth.incoming.bearer_jwt import BearerJwt
 from dragoman.clock import SystemClock
 from dragoman.extensions.xpr import XprAuth
 from dragoman.extensions.xpr.replays import MemoryReplays

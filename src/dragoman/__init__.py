@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from dragoman.agent.peers import Peer
     from dragoman.agent.results import Rejected, Reply
     from dragoman.agent.sync_context import SyncContext
-    from dragoman.auth.authenticator import Authenticator, Evidence
+    from dragoman.auth.incoming.authenticator import Authenticator, Evidence
     from dragoman.client.agent import RemoteAgent
     from dragoman.client.connect import connect
     from dragoman.client.errors import ClientError, TaskNotCompletedError
@@ -73,11 +73,11 @@ _HOMES: Final = {
     "AgentProvider": "dragoman.model.cards",
     "AgentReply": "dragoman.client.results.reply",
     "Artifact": "dragoman.model.tasks",
-    "Authenticator": "dragoman.auth.authenticator",
+    "Authenticator": "dragoman.auth.incoming.authenticator",
     "ClientError": "dragoman.client.errors",
     "Context": "dragoman.agent.context",
     "DragomanError": "dragoman.errors",
-    "Evidence": "dragoman.auth.authenticator",
+    "Evidence": "dragoman.auth.incoming.authenticator",
     "File": "dragoman.agent.files",
     "InvalidParamsError": "dragoman.errors",
     "Message": "dragoman.model.messages",

@@ -15,7 +15,7 @@ SOURCE: Final = TESTS.parent / "src" / "dragoman"
 NO_BEHAVIOUR: Final = frozenset(
     {
         # Ports: what they promise is shown by each implementation.
-        "auth/authenticator.py",
+        "auth/incoming/authenticator.py",
         "bus/base.py",
         "client/transports/http_answer.py",
         "client/transports/base.py",

@@ -9,7 +9,7 @@ import pytest
 from joserfc.jwk import ECKey
 
 import dragoman
-from dragoman.auth.card_signing import CardSigner
+from dragoman.auth.cards.signing import CardSigner
 from dragoman.client.discovery.cards import read_card
 from dragoman.dialects.v1_0.card import encode_card
 from tests.cli.calling import Cli

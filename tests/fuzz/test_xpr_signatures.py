@@ -12,7 +12,7 @@ from typing import Final
 
 import pytest
 
-from dragoman.auth.authenticator import Evidence
+from dragoman.auth.incoming.authenticator import Evidence
 from dragoman.errors import UnauthenticatedError
 from dragoman.extensions.xpr.auth import XprAuth
 from dragoman.extensions.xpr.authority import Authority

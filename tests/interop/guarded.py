@@ -9,10 +9,10 @@ import os
 from pathlib import Path
 
 from dragoman import Agent, Context
-from dragoman.auth.api_key import ApiKeys
-from dragoman.auth.authenticator import Authenticator
-from dragoman.auth.bearer_jwt import BearerJwt
-from dragoman.auth.client_certificates import ClientCertificates
+from dragoman.auth.incoming.api_key import ApiKeys
+from dragoman.auth.incoming.authenticator import Authenticator
+from dragoman.auth.incoming.bearer_jwt import BearerJwt
+from dragoman.auth.incoming.client_certificates import ClientCertificates
 
 
 def guard(kind: str, keys: str) -> Authenticator:

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 import httpx2
 
 from dragoman import AccessRequest, Agent, Context, Evidence, Principal
-from dragoman.auth.combining import Alternative
+from dragoman.auth.incoming.combining import Alternative
 from dragoman.errors import UnauthenticatedError
 from dragoman.model.security import APIKeySecurityScheme, SecurityScheme
 from dragoman.server.admission.authorization import Policy

@@ -9,17 +9,17 @@ from typing import NamedTuple
 import pytest
 
 from dragoman import Agent, Context
-from dragoman.auth.api_key import ApiKeys
-from dragoman.auth.authenticator import Evidence, Principal
-from dragoman.auth.basic import BasicUsers
-from dragoman.auth.bearer_jwt import BearerJwt
-from dragoman.auth.choosing import Held
-from dragoman.auth.combining import AllOf, Alternative, Scoped
-from dragoman.auth.credentials import ApiKey, Basic, Bearer, Custom
-from dragoman.auth.custom import CustomAuthenticator
-from dragoman.auth.introspection import Introspection
-from dragoman.auth.openid import OpenId
-from dragoman.auth.passwords import hash_password
+from dragoman.auth.incoming.api_key import ApiKeys
+from dragoman.auth.incoming.authenticator import Evidence, Principal
+from dragoman.auth.incoming.basic import BasicUsers
+from dragoman.auth.incoming.bearer_jwt import BearerJwt
+from dragoman.auth.incoming.combining import AllOf, Alternative, Scoped
+from dragoman.auth.incoming.custom import CustomAuthenticator
+from dragoman.auth.incoming.introspection import Introspection
+from dragoman.auth.incoming.openid import OpenId
+from dragoman.auth.incoming.passwords import hash_password
+from dragoman.auth.outgoing.choosing import Held
+from dragoman.auth.outgoing.credentials import ApiKey, Basic, Bearer, Custom
 from dragoman.client.connect import connect
 from dragoman.errors import PermissionDeniedError, UnauthenticatedError
 from dragoman.model.security import HTTPAuthSecurityScheme, SecurityScheme

@@ -16,7 +16,7 @@ from tests.wire import Json, message
 
 AGENT = """
 from dragoman import Agent, Context
-from dragoman.auth.client_certificates import ClientCertificates
+from dragoman.auth.incoming.client_certificates import ClientCertificates
 
 agent = Agent("Passport", auth=[ClientCertificates()])
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from dragoman import connect
-from dragoman.auth.credentials import Bearer
+from dragoman.auth.outgoing.credentials import Bearer
 from dragoman.client.agent import RemoteAgent
 from dragoman.client.discovery.card_cache import CardCache
 from dragoman.client.errors import CardError, ClientError, CutError, ProtocolError

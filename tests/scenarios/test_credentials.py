@@ -14,12 +14,12 @@ import httpx2
 import pytest
 
 from dragoman import Agent
-from dragoman.auth.certificates import ClientCertificate
-from dragoman.auth.choosing import Held
-from dragoman.auth.credentials import ApiKey, Basic, Bearer, Custom
-from dragoman.auth.errors import MissingCredentialsError, TokenRefusedError
-from dragoman.auth.grants import ClientCredentials, DeviceCode
-from dragoman.auth.oauth2 import ClientAuth, DevicePrompt
+from dragoman.auth.outgoing.certificates import ClientCertificate
+from dragoman.auth.outgoing.choosing import Held
+from dragoman.auth.outgoing.credentials import ApiKey, Basic, Bearer, Custom
+from dragoman.auth.outgoing.errors import MissingCredentialsError, TokenRefusedError
+from dragoman.auth.outgoing.grants import ClientCredentials, DeviceCode
+from dragoman.auth.outgoing.oauth2 import ClientAuth, DevicePrompt
 from dragoman.client.connect import connect
 from dragoman.errors import UnauthenticatedError
 from dragoman.model.cards import AgentCapabilities, AgentCard, AgentInterface

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import pytest
 
-from dragoman.auth.api_key import ApiKeys
-from dragoman.auth.bearer_jwt import BearerJwt
-from dragoman.auth.credentials import Custom
+from dragoman.auth.incoming.api_key import ApiKeys
+from dragoman.auth.incoming.bearer_jwt import BearerJwt
+from dragoman.auth.outgoing.credentials import Custom
 from dragoman.client.connect import connect
 from dragoman.testing.clock import FakeClock
 from tests.scenarios.agents import Gate, make_agent, to

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from dragoman.auth.api_key import ApiKeys
-from dragoman.auth.basic import BasicUsers
-from dragoman.auth.combining import AllOf
-from dragoman.auth.passwords import hash_password
+from dragoman.auth.incoming.api_key import ApiKeys
+from dragoman.auth.incoming.basic import BasicUsers
+from dragoman.auth.incoming.combining import AllOf
+from dragoman.auth.incoming.passwords import hash_password
 from dragoman.dialects.v0_1.card import decode_card as decode_card_0_1
 from dragoman.dialects.v0_3.card import decode_card as decode_card_0_3
 from dragoman.dialects.v1_0.card import decode_card as decode_card_1_0

@@ -7,10 +7,10 @@ from collections.abc import AsyncIterator
 import pytest
 
 from dragoman import A2AError, connect
-from dragoman.auth.api_key import ApiKeys
-from dragoman.auth.basic import BasicUsers
-from dragoman.auth.credentials import ApiKey, Basic, Credentials
-from dragoman.auth.passwords import hash_password
+from dragoman.auth.incoming.api_key import ApiKeys
+from dragoman.auth.incoming.basic import BasicUsers
+from dragoman.auth.incoming.passwords import hash_password
+from dragoman.auth.outgoing.credentials import ApiKey, Basic, Credentials
 from dragoman.errors import PermissionDeniedError, UnauthenticatedError
 from tests.scenarios.guarding import KEY_HEADER, PEOPLE, guarded_agent
 from tests.serving import Served, serving

@@ -11,8 +11,8 @@ import httpx2
 import pytest
 
 from dragoman import connect
-from dragoman.auth.card_keys import TrustedKeys
-from dragoman.auth.card_signing import verify_card
+from dragoman.auth.cards.keys import TrustedKeys
+from dragoman.auth.cards.signing import verify_card
 from dragoman.client.errors import CardUntrustedError
 from dragoman.errors import UsageError
 from dragoman.server.app import build_app

@@ -10,9 +10,9 @@ import httpx2
 import pytest
 
 from dragoman import A2AError, Agent, Context, connect
-from dragoman.auth.api_key import ApiKeys
-from dragoman.auth.credentials import ApiKey
-from dragoman.auth.errors import MissingCredentialsError
+from dragoman.auth.incoming.api_key import ApiKeys
+from dragoman.auth.outgoing.credentials import ApiKey
+from dragoman.auth.outgoing.errors import MissingCredentialsError
 from dragoman.clock import SystemClock
 from dragoman.egress import EgressPolicy
 from dragoman.errors import (

@@ -11,8 +11,8 @@ import httpx2
 import pytest
 
 from dragoman import Agent, Context, connect
-from dragoman.auth.api_key import ApiKeys
-from dragoman.auth.credentials import ApiKey
+from dragoman.auth.incoming.api_key import ApiKeys
+from dragoman.auth.outgoing.credentials import ApiKey
 from dragoman.errors import A2AError, TaskNotFoundError
 from dragoman.extensions.xpr import Chain, XprAuth, XprSigner
 from dragoman.extensions.xpr.signing import sign_request

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from contextlib import AsyncExitStack
 
     from dragoman.agent.peers import Peers
-    from dragoman.auth.combining import Alternative
+    from dragoman.auth.incoming.combining import Alternative
     from dragoman.extensions.base import Presence
     from dragoman.model.base import JsonObject
     from dragoman.model.cards import AgentCard

@@ -17,10 +17,10 @@ from typing import Final, TypeAlias
 import msgspec
 from msgspec import Struct
 
-import dragoman.auth.errors
+import dragoman.auth.outgoing.errors
 import dragoman.client.errors
 import dragoman.errors
-from dragoman.auth.errors import CredentialsError
+from dragoman.auth.outgoing.errors import CredentialsError
 from dragoman.client.errors import ClientError
 from dragoman.errors import A2AError, DragomanError, FieldViolation
 from dragoman.model.events import StreamResponse
@@ -47,7 +47,7 @@ only where they come from tells."""
 
 _KINDS: Final[dict[str, type[DragomanError]]] = {
     name: kind
-    for module in (dragoman.errors, dragoman.client.errors, dragoman.auth.errors)
+    for module in (dragoman.errors, dragoman.client.errors, dragoman.auth.outgoing.errors)
     for name, kind in vars(module).items()
     if isinstance(kind, type) and issubclass(kind, CHILD_ERRORS)
 }

@@ -12,7 +12,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from dragoman.auth.errors import CredentialsError, MissingCredentialsError
+from dragoman.auth.outgoing.errors import CredentialsError, MissingCredentialsError
 from dragoman.client.errors import (
     CardInvalidError,
     CardNotFoundError,

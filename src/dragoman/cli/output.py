@@ -12,7 +12,7 @@ from typing import BinaryIO, Final
 import msgspec
 from msgspec.structs import replace
 
-from dragoman.auth.redaction import REDACTED
+from dragoman.auth.shared.redaction import REDACTED
 from dragoman.cli.errors import Failure
 from dragoman.cli.views.labels import Lines, cleaned
 

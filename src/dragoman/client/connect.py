@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
 from dragoman import telemetry
-from dragoman.auth.choosing import signs_bodies
-from dragoman.auth.origins import origin_of
+from dragoman.auth.outgoing.choosing import signs_bodies
+from dragoman.auth.outgoing.origins import origin_of
 from dragoman.bindings.grpc.base import is_installed
 from dragoman.client.agent import RemoteAgent
 from dragoman.client.caller import Caller
@@ -34,8 +34,8 @@ from dragoman.errors import UsageError
 if TYPE_CHECKING:
     import httpx2
 
-    from dragoman.auth.card_keys import TrustedKeys
-    from dragoman.auth.choosing import Held
+    from dragoman.auth.cards.keys import TrustedKeys
+    from dragoman.auth.outgoing.choosing import Held
     from dragoman.client.discovery.trust import CardTrust
     from dragoman.clock import Clock
     from dragoman.extensions.base import Directory

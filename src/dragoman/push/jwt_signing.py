@@ -17,8 +17,8 @@ from joserfc import jwt
 from joserfc.errors import JoseError
 from msgspec import Meta, Struct, field
 
-from dragoman.auth.jws import ALGORITHMS, BadSignatureError, read_jws
-from dragoman.auth.key_sets import Key
+from dragoman.auth.cards.jws import ALGORITHMS, BadSignatureError, read_jws
+from dragoman.auth.shared.key_sets import Key
 from dragoman.errors import PermissionDeniedError, UnauthenticatedError
 from dragoman.model.cards import AgentCardSignature
 from dragoman.push.headers import is_same_text

@@ -14,8 +14,8 @@ from typing import Final, TypeAlias
 
 import httpx2
 
-from dragoman.auth.issuer_keys import IssuerKeys
-from dragoman.auth.jws import ALGORITHMS
+from dragoman.auth.cards.jws import ALGORITHMS
+from dragoman.auth.shared.issuer_keys import IssuerKeys
 from dragoman.clock import Clock, SystemClock
 from dragoman.errors import (
     A2AError,

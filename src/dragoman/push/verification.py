@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from dragoman.auth.issuer_keys import IssuerKeys
+from dragoman.auth.shared.issuer_keys import IssuerKeys
 from dragoman.clock import Clock
 from dragoman.errors import UnauthenticatedError
 from dragoman.model.push import AuthenticationInfo

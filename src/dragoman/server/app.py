@@ -8,8 +8,8 @@ from collections.abc import Coroutine, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol
 
-from dragoman.auth.api_key import ApiKeys
-from dragoman.auth.combining import Combination
+from dragoman.auth.incoming.api_key import ApiKeys
+from dragoman.auth.incoming.combining import Combination
 from dragoman.clock import Clock, SystemClock
 from dragoman.dialects.profiles import RXJS
 from dragoman.errors import MethodNotAllowedError, UsageError

@@ -9,7 +9,7 @@ from typing import Final
 import httpx2
 import msgspec
 
-from dragoman.auth.redaction import redacted_headers, redacted_url
+from dragoman.auth.shared.redaction import redacted_headers, redacted_url
 from dragoman.bindings.sse import Parser
 from dragoman.testing.wire import Exchange, Frame, Request, Response, Wire
 

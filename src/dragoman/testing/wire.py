@@ -12,7 +12,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from dragoman.auth.redaction import redacted_json
+from dragoman.auth.shared.redaction import redacted_json
 from dragoman.testing.stable_names import with_stable_names
 from dragoman.testing.subset import Lack, missing
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
-from dragoman.auth.key_records import KeyRecord, change_keys, digest_of
+from dragoman.auth.incoming.key_records import KeyRecord, change_keys, digest_of
 from dragoman.clock import SystemClock
 from dragoman.testing.clock import FakeClock
 from tests.unit.auth.issuing import Issuer, packed

@@ -6,8 +6,8 @@ It ends every task at once, so that there is nothing a stream could wait for.
 import os
 
 from dragoman import AccessRequest, Agent, Artifact, Context, Message, Reply
-from dragoman.auth.api_key import ApiKeys
-from dragoman.auth.bearer_jwt import BearerJwt
+from dragoman.auth.incoming.api_key import ApiKeys
+from dragoman.auth.incoming.bearer_jwt import BearerJwt
 
 
 def policy(request: AccessRequest) -> bool:

@@ -13,8 +13,8 @@ from typing import Any, Final, Protocol
 
 from joserfc.jwk import RSAKey
 
-from dragoman.auth.authenticator import Authenticator
-from dragoman.auth.bearer_jwt import BearerJwt
+from dragoman.auth.incoming.authenticator import Authenticator
+from dragoman.auth.incoming.bearer_jwt import BearerJwt
 from tests.scenarios.guard.attacks import Attack, Scheme
 from tests.scenarios.guarding import PEOPLE, Keys, keyed
 from tests.unit.auth.issuing import AUDIENCE, Issuer, packed

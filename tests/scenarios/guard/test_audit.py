@@ -12,12 +12,12 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from dragoman.auth.api_key import ApiKeys
-from dragoman.auth.basic import BasicUsers
-from dragoman.auth.bearer_jwt import BearerJwt
-from dragoman.auth.combining import Alternative
-from dragoman.auth.introspection import Introspection
-from dragoman.auth.passwords import hash_password
+from dragoman.auth.incoming.api_key import ApiKeys
+from dragoman.auth.incoming.basic import BasicUsers
+from dragoman.auth.incoming.bearer_jwt import BearerJwt
+from dragoman.auth.incoming.combining import Alternative
+from dragoman.auth.incoming.introspection import Introspection
+from dragoman.auth.incoming.passwords import hash_password
 from dragoman.testing.clock import FakeClock
 from tests.scenarios.agents import make_agent
 from tests.scenarios.bindings import Binding, HttpJson

@@ -23,7 +23,7 @@ from tests.wire import Json, message
 
 AGENT: Final = """
 from dragoman import Agent, Context
-from dragoman.auth.client_certificates import ClientCertificates
+from dragoman.auth.incoming.client_certificates import ClientCertificates
 
 known = {"dns:ada.example": "ada", "dns:bob.example": "bob"}
 agent = Agent("Passport", auth=[ClientCertificates(known, owner_prefix="")])

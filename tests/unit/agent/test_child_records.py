@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from dragoman.agent.child_records import Failure
-from dragoman.auth.errors import (
+from dragoman.auth.outgoing.errors import (
     AuthorizationServerError,
     MissingCredentialsError,
     TokenRefusedError,

@@ -1,6 +1,6 @@
 import pytest
 
-from dragoman.auth.errors import MissingCredentialsError, TokenRefusedError
+from dragoman.auth.outgoing.errors import MissingCredentialsError, TokenRefusedError
 from dragoman.cli.errors import EXIT_CODES, CliError, Failure, failure_of
 from dragoman.client.errors import (
     CardInvalidError,

@@ -7,9 +7,9 @@ import msgspec
 import pytest
 
 from dragoman import connect
-from dragoman.auth.card_keys import TrustedKeys
-from dragoman.auth.card_signing import CardSigner
-from dragoman.auth.credentials import Bearer
+from dragoman.auth.cards.keys import TrustedKeys
+from dragoman.auth.cards.signing import CardSigner
+from dragoman.auth.outgoing.credentials import Bearer
 from dragoman.client.discovery.card_cache import CardCache
 from dragoman.client.errors import CardNotFoundError, CardUntrustedError, NoInterfaceError
 from dragoman.client.retry import NEVER

@@ -6,7 +6,7 @@ import pytest
 from joserfc import jwt
 from joserfc.jwk import OctKey, RSAKey
 
-from dragoman.auth.jws import ALGORITHMS
+from dragoman.auth.cards.jws import ALGORITHMS
 from dragoman.errors import PermissionDeniedError, UnauthenticatedError
 from dragoman.push.jwt_signing import (
     Claims,

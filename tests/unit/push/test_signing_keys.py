@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from dragoman.auth.card_keys import read_key
+from dragoman.auth.cards.keys import read_key
 from dragoman.errors import UsageError
 from dragoman.push.jwt_signing import key_name, sign_jwt, verified_claims
 from dragoman.push.signing_keys import KEPT_SECONDS, LEAD_SECONDS, SigningKeys

@@ -1,6 +1,6 @@
 import pytest
 
-from dragoman.auth.issuer_keys import IssuerKeys
+from dragoman.auth.shared.issuer_keys import IssuerKeys
 from dragoman.errors import PermissionDeniedError, UnauthenticatedError
 from dragoman.model.push import AuthenticationInfo
 from dragoman.push.headers import credential_headers, token_headers

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from dragoman import Agent
-from dragoman.auth.key_records import KeyRecord, change_keys, digest_of
+from dragoman.auth.incoming.key_records import KeyRecord, change_keys, digest_of
 from dragoman.errors import UsageError
 from dragoman.server.app import App, build_app
 from dragoman.server.settings import Settings

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 
-from dragoman.auth.redaction import redacted_json
+from dragoman.auth.shared.redaction import redacted_json
 from dragoman.cli.chat.forms import form_of
 from dragoman.cli.session.parts import file_part
 from dragoman.cli.session.saving import SavedFile, plan_files

@@ -7,8 +7,8 @@ from typing import Final
 import httpx2
 import msgspec
 
-from dragoman.auth.errors import CredentialsError
-from dragoman.auth.oauth2 import AuthorizationServer
+from dragoman.auth.outgoing.errors import CredentialsError
+from dragoman.auth.outgoing.oauth2 import AuthorizationServer
 from dragoman.cli.command import Body, Invocation
 from dragoman.cli.options import values
 from dragoman.cli.options.options import AGENT_CARD, CLIENT_SECRET, ENDPOINT, Option

@@ -8,9 +8,9 @@ from typing import Final
 import httpx2
 import msgspec
 
-from dragoman.auth.oauth2 import AuthorizationServer, ClientAuth, DevicePrompt
-from dragoman.auth.origins import origin_of
-from dragoman.auth.tokens import Token
+from dragoman.auth.outgoing.oauth2 import AuthorizationServer, ClientAuth, DevicePrompt
+from dragoman.auth.outgoing.origins import origin_of
+from dragoman.auth.outgoing.tokens import Token
 from dragoman.cli.command import Body, Invocation
 from dragoman.cli.errors import CliError, failure_of
 from dragoman.cli.options import values

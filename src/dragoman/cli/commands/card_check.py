@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from dragoman.auth.origins import is_confidential
+from dragoman.auth.outgoing.origins import is_confidential
 from dragoman.client.discovery.offers import BINDINGS
 from dragoman.errors import UsageError
 from dragoman.model.cards import AgentCard

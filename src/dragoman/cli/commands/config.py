@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from dragoman.auth.redaction import REDACTED
+from dragoman.auth.shared.redaction import REDACTED
 from dragoman.cli.command import Body, Invocation
 from dragoman.cli.options.options import GLOBAL
 from dragoman.cli.options.settings import Settings

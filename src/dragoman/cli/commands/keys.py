@@ -9,8 +9,14 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from dragoman.auth.key_records import KeyRecord, change_keys, digest_of, read_keys, read_uses
-from dragoman.auth.passwords import hash_password
+from dragoman.auth.incoming.key_records import (
+    KeyRecord,
+    change_keys,
+    digest_of,
+    read_keys,
+    read_uses,
+)
+from dragoman.auth.incoming.passwords import hash_password
 from dragoman.cli.command import Body, Invocation
 from dragoman.cli.options import values
 from dragoman.cli.options.options import Option

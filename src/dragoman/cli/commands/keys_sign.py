@@ -8,8 +8,8 @@ from typing import Final, cast
 import msgspec
 from joserfc.jwk import ECKey, OKPKey, RSAKey
 
-from dragoman.auth.card_signing import CardSigner
-from dragoman.auth.jws import BadSignatureError, read_jws
+from dragoman.auth.cards.jws import BadSignatureError, read_jws
+from dragoman.auth.cards.signing import CardSigner
 from dragoman.cli.command import Body, Invocation
 from dragoman.cli.options.options import Option
 from dragoman.cli.options.parser import Parser

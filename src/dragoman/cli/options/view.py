@@ -6,7 +6,7 @@ from typing import cast
 
 import msgspec
 
-from dragoman.auth.redaction import REDACTED, without_userinfo
+from dragoman.auth.shared.redaction import REDACTED, without_userinfo
 from dragoman.cli.options.options import Option
 from dragoman.cli.options.settings import Level, Settings
 from dragoman.errors import UsageError

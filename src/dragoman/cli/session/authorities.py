@@ -13,8 +13,8 @@ import httpx2
 from msgspec import Struct
 from msgspec.structs import replace
 
-from dragoman.auth.metadata import Endpoints, discover, read_metadata
-from dragoman.auth.origins import origin_of
+from dragoman.auth.outgoing.metadata import Endpoints, discover, read_metadata
+from dragoman.auth.outgoing.origins import origin_of
 from dragoman.cli.session.logins import Flow
 from dragoman.errors import UsageError
 from dragoman.model.cards import AgentCard

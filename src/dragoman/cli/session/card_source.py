@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from msgspec import Raw
 
-from dragoman.auth.certificates import ClientCertificate
-from dragoman.auth.origins import origin_of
+from dragoman.auth.outgoing.certificates import ClientCertificate
+from dragoman.auth.outgoing.origins import origin_of
 from dragoman.cli.command import Invocation
 from dragoman.cli.errors import CliError, failure_of
 from dragoman.cli.options.options import DEBUG

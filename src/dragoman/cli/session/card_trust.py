@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from dragoman.auth.card_keys import TrustedKeys
-from dragoman.auth.card_signing import verify_card
-from dragoman.auth.origins import origin_of
+from dragoman.auth.cards.keys import TrustedKeys
+from dragoman.auth.cards.signing import verify_card
+from dragoman.auth.outgoing.origins import origin_of
 from dragoman.cli.command import Invocation
 from dragoman.cli.errors import CARD_INVALID, CliError, Failure
 from dragoman.cli.options import values

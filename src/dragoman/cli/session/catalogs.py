@@ -15,7 +15,7 @@ from urllib.parse import urljoin, urlsplit
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
-from dragoman.auth.origins import origin_of
+from dragoman.auth.outgoing.origins import origin_of
 from dragoman.cli.errors import CARD_NOT_FOUND, CliError, Failure
 from dragoman.client.discovery.addresses import file_path
 from dragoman.errors import UsageError

@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from typing import Any, Final
 from urllib.parse import urlencode
 
-from dragoman.auth.errors import CredentialsError
+from dragoman.auth.outgoing.errors import CredentialsError
 from dragoman.cli.session.wire_log import WireLog
 from dragoman.client.discovery.addresses import GrpcTarget
 from dragoman.client.errors import ClientError

@@ -8,8 +8,8 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from dragoman.auth.certificates import ClientCertificate
-from dragoman.auth.credentials import ApiKey, Bearer, Credentials, Custom
+from dragoman.auth.outgoing.certificates import ClientCertificate
+from dragoman.auth.outgoing.credentials import ApiKey, Bearer, Credentials, Custom
 from dragoman.cli.errors import CREDENTIALS_MISSING, Failure, failure_of
 from dragoman.cli.options.options import (
     AGENT_CARD,

@@ -19,9 +19,9 @@ from typing import Final, Literal, TypeAlias
 import msgspec
 from msgspec import Struct
 
-from dragoman.auth.oauth2 import ClientAuth
-from dragoman.auth.private_files import replace_private, try_lock
-from dragoman.auth.tokens import Token
+from dragoman.auth.outgoing.oauth2 import ClientAuth
+from dragoman.auth.outgoing.tokens import Token
+from dragoman.auth.shared.private_files import replace_private, try_lock
 from dragoman.cli.surroundings import LOGINS
 from dragoman.errors import UsageError
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import Final
 
-from dragoman.auth.redaction import without_userinfo
+from dragoman.auth.shared.redaction import without_userinfo
 from dragoman.cli.options.options import (
     A2A_VERSION,
     AGENT_CARD,

@@ -11,12 +11,12 @@ from pathlib import Path
 import httpx2
 from msgspec.structs import replace
 
-from dragoman.auth.certificates import ClientCertificate
-from dragoman.auth.errors import CredentialsError
-from dragoman.auth.grants import Grant
-from dragoman.auth.oauth2 import AuthorizationServer
-from dragoman.auth.origins import origin_of
-from dragoman.auth.tokens import Obtain, Token, TokenKeeper, TokenKey
+from dragoman.auth.outgoing.certificates import ClientCertificate
+from dragoman.auth.outgoing.errors import CredentialsError
+from dragoman.auth.outgoing.grants import Grant
+from dragoman.auth.outgoing.oauth2 import AuthorizationServer
+from dragoman.auth.outgoing.origins import origin_of
+from dragoman.auth.outgoing.tokens import Obtain, Token, TokenKeeper, TokenKey
 from dragoman.cli.command import Invocation
 from dragoman.cli.options.options import CLIENT_SECRET
 from dragoman.cli.session.credentials import Luggage

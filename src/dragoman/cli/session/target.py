@@ -7,7 +7,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from dragoman.auth.certificates import ClientCertificate
+from dragoman.auth.outgoing.certificates import ClientCertificate
 from dragoman.cli.options.options import (
     A2A_VERSION,
     AGENT_CARD,

@@ -12,8 +12,8 @@ from contextlib import asynccontextmanager, contextmanager
 import httpx2
 from msgspec.structs import replace
 
-from dragoman.auth.certificates import ClientCertificate
-from dragoman.auth.redaction import redacted_headers, redacted_json, redacted_url
+from dragoman.auth.outgoing.certificates import ClientCertificate
+from dragoman.auth.shared.redaction import redacted_headers, redacted_json, redacted_url
 from dragoman.cli.output import Output
 from dragoman.client.transports.tls import Tls
 

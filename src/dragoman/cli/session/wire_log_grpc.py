@@ -7,7 +7,7 @@ from typing import Any, Protocol, cast
 
 import msgspec
 
-from dragoman.auth.redaction import redacted_json
+from dragoman.auth.shared.redaction import redacted_json
 from dragoman.cli.session.wire_log import WireLog
 from dragoman.client.service import RemoteService
 from dragoman.errors import A2AError, spelling_of

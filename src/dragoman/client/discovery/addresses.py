@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 from urllib.parse import SplitResult, unquote, urljoin, urlsplit, urlunsplit
 
-from dragoman.auth.origins import is_confidential
+from dragoman.auth.outgoing.origins import is_confidential
 from dragoman.errors import UsageError
 
 __all__ = (

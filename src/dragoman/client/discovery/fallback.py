@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from dragoman.auth.origins import origin_of
+from dragoman.auth.outgoing.origins import origin_of
 from dragoman.client.errors import UnreachableError
 from dragoman.dialects.negotiation import Version, parse_version
 from dragoman.errors import (

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import urljoin
 
-from dragoman.auth.credentials import NOTHING, Attachment, Credentials
-from dragoman.auth.origins import origin_of
+from dragoman.auth.outgoing.credentials import NOTHING, Attachment, Credentials
+from dragoman.auth.outgoing.origins import origin_of
 from dragoman.client.discovery.addresses import card_locations, file_path
 from dragoman.client.discovery.cards import CardReading, is_card, read_card
 from dragoman.client.errors import CardInvalidError, CardNotFoundError, ProtocolError

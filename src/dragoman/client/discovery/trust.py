@@ -6,8 +6,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from dragoman.auth.card_keys import TrustedKeys
-from dragoman.auth.card_signing import verify_card
+from dragoman.auth.cards.keys import TrustedKeys
+from dragoman.auth.cards.signing import verify_card
 from dragoman.client.discovery.cards import CardReading
 from dragoman.client.discovery.finding import FoundCard
 from dragoman.client.errors import CardUntrustedError
@@ -24,7 +24,7 @@ class CardTrust(Struct, frozen=True):
 
     Attributes:
         allow_stripped: also trust a signature that leaves out what is empty in the card, as some
-            SDKs make them; see ``dragoman.auth.card_signing``.
+            SDKs make them; see ``dragoman.auth.cards.signing``.
     """
 
     keys: TrustedKeys

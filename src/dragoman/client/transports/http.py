@@ -8,7 +8,7 @@ from contextlib import aclosing, asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
 from dragoman import telemetry
-from dragoman.auth.origins import origin_of
+from dragoman.auth.outgoing.origins import origin_of
 from dragoman.bindings.nesting import is_nested_deeper_than
 from dragoman.bindings.sse import MAX_EVENT_BYTES, Parser
 from dragoman.client.errors import ClientError, CutError, ProtocolError

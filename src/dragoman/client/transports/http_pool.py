@@ -11,7 +11,7 @@ from urllib.request import getproxies
 
 import httpx2
 
-from dragoman.auth.origins import origin_of
+from dragoman.auth.outgoing.origins import origin_of
 from dragoman.client.errors import CutError, ProtocolError, TimedOutError, UnreachableError
 from dragoman.client.http1_pool import Http1Pool
 from dragoman.client.transports.http_answer import HttpAnswer

@@ -5,13 +5,13 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from dragoman.auth.credentials import NOTHING, Attachment
-from dragoman.auth.origins import origin_of
+from dragoman.auth.outgoing.credentials import NOTHING, Attachment
+from dragoman.auth.outgoing.origins import origin_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from dragoman.auth.credentials import Credentials
+    from dragoman.auth.outgoing.credentials import Credentials
 
 __all__ = ("Escort",)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from dragoman.auth.certificates import ClientCertificate
+from dragoman.auth.outgoing.certificates import ClientCertificate
 from dragoman.errors import UsageError
 
 __all__ = ("Tls",)

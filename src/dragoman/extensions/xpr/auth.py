@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Final, Literal, Protocol, Self, TypeAlias
 
-from dragoman.auth.authenticator import Evidence, Principal, ReadBody
-from dragoman.auth.authorization_header import DEFAULT_REALM, challenge_of
+from dragoman.auth.incoming.authenticator import Evidence, Principal, ReadBody
+from dragoman.auth.incoming.authorization_header import DEFAULT_REALM, challenge_of
 from dragoman.clock import Clock, SystemClock
 from dragoman.dialects.xpr.members import TARGET
 from dragoman.errors import (

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Struct
 
-from dragoman.auth.origins import is_confidential
+from dragoman.auth.outgoing.origins import is_confidential
 from dragoman.clock import Clock
 from dragoman.egress import Answer, Egress, EgressError, EgressPolicy, read_allowed
 from dragoman.errors import UsageError

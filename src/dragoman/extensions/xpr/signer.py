@@ -8,7 +8,7 @@ from typing import ClassVar, Final
 from msgspec import field
 from msgspec.structs import force_setattr
 
-from dragoman.auth.credentials import Attachment, OriginBound
+from dragoman.auth.outgoing.credentials import Attachment, OriginBound
 from dragoman.clock import Clock, SystemClock
 from dragoman.errors import UsageError
 from dragoman.extensions.xpr.errors import MalformedError

@@ -14,7 +14,7 @@ from ipaddress import ip_address
 from typing import Protocol
 from urllib.parse import urlsplit
 
-from dragoman.auth.authenticator import Evidence, ReadBody
+from dragoman.auth.incoming.authenticator import Evidence, ReadBody
 from dragoman.bindings.nesting import is_nested_deeper_than
 from dragoman.errors import (
     A2AError,

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from dragoman.auth.combining import Alternative, Combination
+from dragoman.auth.incoming.combining import Alternative, Combination
 from dragoman.dialects.negotiation import OLD, SERVED, V0_1, V0_3, V1_0, Version
 from dragoman.dialects.v0_1.card import encode_card as encode_card_0_1
 from dragoman.dialects.v0_3.card import encode_card as encode_card_0_3

@@ -16,7 +16,7 @@ from typing import Final, cast
 
 import msgspec
 
-from dragoman.auth.card_signing import CardSigner
+from dragoman.auth.cards.signing import CardSigner
 from dragoman.errors import UsageError
 from dragoman.model.base import JsonObject
 from dragoman.model.cards import AgentCard

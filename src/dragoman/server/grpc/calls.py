@@ -13,7 +13,7 @@ from typing import Final, NoReturn, Protocol, TypeAlias
 
 from msgspec import Struct
 
-from dragoman.auth.authenticator import Evidence, ReadBody
+from dragoman.auth.incoming.authenticator import Evidence, ReadBody
 from dragoman.bindings.grpc.base import EVENT_ID, STATUS_DETAILS, GrpcDialect
 from dragoman.bindings.http2.grpc_framing import GrpcFailedError, Metadata
 from dragoman.dialects.base import Dialect

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, Final, Protocol, cast
 from urllib.parse import parse_qs, quote
 
-from dragoman.auth.authenticator import Evidence, ReadBody
+from dragoman.auth.incoming.authenticator import Evidence, ReadBody
 from dragoman.dialects.base import RpcDialect
 from dragoman.errors import A2AError
 from dragoman.model.documents import EventDocument

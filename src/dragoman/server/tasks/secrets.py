@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 from msgspec.structs import replace
 
-from dragoman.auth.private_files import exclusive, replace_private
+from dragoman.auth.shared.private_files import exclusive, replace_private
 from dragoman.errors import UsageError
 from dragoman.model.base import JsonObject
 from dragoman.model.messages import Message

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.auth.api_key import ApiKeys
-from dragoman.auth.basic import BasicUsers
-from dragoman.auth.key_records import merge_uses
+from dragoman.auth.incoming.api_key import ApiKeys
+from dragoman.auth.incoming.basic import BasicUsers
+from dragoman.auth.incoming.key_records import merge_uses
 from dragoman.errors import UnauthenticatedError
 from tests.cli.calling import Cli
 from tests.unit.auth.issuing import showing

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from dragoman.auth.card_keys import TrustedKeys
-from dragoman.auth.card_signing import verify_card
+from dragoman.auth.cards.keys import TrustedKeys
+from dragoman.auth.cards.signing import verify_card
 from dragoman.dialects.v1_0.card import encode_card
 from tests.cli.calling import Cli
 from tests.unit.auth.signing_cards import EMPTIES, FULL, OLD, document_of

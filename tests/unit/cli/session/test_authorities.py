@@ -3,7 +3,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from dragoman.auth.metadata import Endpoints
+from dragoman.auth.outgoing.metadata import Endpoints
 from dragoman.cli.session.authorities import Authority, Wish, find_authority
 from dragoman.dialects.v1_0.card import decode_card
 from dragoman.errors import UsageError

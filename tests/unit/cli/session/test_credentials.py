@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 from tests.unit.cli.test_settings import read
 
-from dragoman.auth.credentials import ApiKey, Bearer, Custom
+from dragoman.auth.outgoing.credentials import ApiKey, Bearer, Custom
 from dragoman.cli.options.options import (
     API_KEY,
     AUTH,

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from dragoman.auth.tokens import Token
+from dragoman.auth.outgoing.tokens import Token
 from dragoman.cli.session.logins import Login, LoginFile
 from dragoman.errors import UsageError
 

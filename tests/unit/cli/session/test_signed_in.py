@@ -5,8 +5,8 @@ import pytest
 from msgspec.structs import replace
 from tests.unit.cli.test_logins import LOGIN, put
 
-from dragoman.auth.errors import CredentialsError
-from dragoman.auth.tokens import Token
+from dragoman.auth.outgoing.errors import CredentialsError
+from dragoman.auth.outgoing.tokens import Token
 from dragoman.cli.session.logins import Login, LoginFile
 from dragoman.cli.session.signed_in import logins_for, signed_in
 from dragoman.dialects.v1_0.card import decode_card

@@ -1,7 +1,7 @@
 from msgspec.structs import replace
 from tests.unit.cli.test_logins import LOGIN
 
-from dragoman.auth.tokens import Token
+from dragoman.auth.outgoing.tokens import Token
 from dragoman.cli.views.auth import login_document, login_lines
 
 

@@ -7,10 +7,10 @@ import httpx2
 import msgspec
 import pytest
 
-from dragoman.auth.card_keys import TrustedKeys
-from dragoman.auth.card_signing import CardSigner
-from dragoman.auth.choosing import Held
-from dragoman.auth.credentials import ApiKey, Basic, Bearer
+from dragoman.auth.cards.keys import TrustedKeys
+from dragoman.auth.cards.signing import CardSigner
+from dragoman.auth.outgoing.choosing import Held
+from dragoman.auth.outgoing.credentials import ApiKey, Basic, Bearer
 from dragoman.client.discovery.card_access import Address, get_card
 from dragoman.client.discovery.card_cache import CardCache
 from dragoman.client.discovery.finding import FoundCard

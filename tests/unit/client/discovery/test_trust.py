@@ -2,8 +2,8 @@ import json
 
 import pytest
 
-from dragoman.auth.card_keys import TrustedKeys
-from dragoman.auth.card_signing import CardSigner
+from dragoman.auth.cards.keys import TrustedKeys
+from dragoman.auth.cards.signing import CardSigner
 from dragoman.client.discovery.cards import read_card
 from dragoman.client.discovery.finding import FoundCard
 from dragoman.client.discovery.trust import CardTrust, trust_of

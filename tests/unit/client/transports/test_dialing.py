@@ -6,9 +6,9 @@ import httpx2
 import pytest
 from msgspec.structs import replace
 
-from dragoman.auth.certificates import ClientCertificate
-from dragoman.auth.credentials import Bearer
-from dragoman.auth.errors import MissingCredentialsError
+from dragoman.auth.outgoing.certificates import ClientCertificate
+from dragoman.auth.outgoing.credentials import Bearer
+from dragoman.auth.outgoing.errors import MissingCredentialsError
 from dragoman.client.transports.dialing import Dialer
 from dragoman.client.transports.grpc import GrpcTransport
 from dragoman.client.transports.http import HttpTransport

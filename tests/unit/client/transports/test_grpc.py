@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from dragoman.auth.certificates import ClientCertificate
+from dragoman.auth.outgoing.certificates import ClientCertificate
 from dragoman.bindings.grpc.base import EVENT_ID
 from dragoman.bindings.grpc.v0_3 import V0_3_GRPC
 from dragoman.bindings.grpc.v1_0 import V1_0_GRPC

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 import httpx2
 import pytest
 
-from dragoman.auth.credentials import Attachment
+from dragoman.auth.outgoing.credentials import Attachment
 from dragoman.bindings.sse import SseEvent
 from dragoman.client.errors import CutError, ProtocolError
 from dragoman.client.transports.base import Batch

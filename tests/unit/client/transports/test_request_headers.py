@@ -2,7 +2,7 @@ import logging
 
 import pytest
 
-from dragoman.auth.credentials import NOTHING, Attachment, Bearer
+from dragoman.auth.outgoing.credentials import NOTHING, Attachment, Bearer
 from dragoman.client.transports.request_headers import Escort
 
 HOME = "https://agent.test:443"

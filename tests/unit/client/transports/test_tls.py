@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.auth.certificates import ClientCertificate
+from dragoman.auth.outgoing.certificates import ClientCertificate
 from dragoman.client.transports.tls import Tls
 from dragoman.errors import UsageError
 from tests.unit.server.certificates import write_files

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from dragoman.auth.authenticator import Evidence, Principal
+from dragoman.auth.incoming.authenticator import Evidence, Principal
 from dragoman.errors import (
     A2AError,
     PermissionDeniedError,

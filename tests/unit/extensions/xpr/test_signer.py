@@ -2,7 +2,7 @@
 
 import pytest
 
-from dragoman.auth.credentials import NOTHING
+from dragoman.auth.outgoing.credentials import NOTHING
 from dragoman.errors import UsageError
 from dragoman.extensions.xpr.authority import Authority
 from dragoman.extensions.xpr.keys import PrivateKey

@@ -2,7 +2,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from dragoman.auth.authenticator import Evidence, ReadBody
+from dragoman.auth.incoming.authenticator import Evidence, ReadBody
 from dragoman.errors import (
     JSONParseError,
     MethodNotFoundError,

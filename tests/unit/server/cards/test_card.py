@@ -4,8 +4,8 @@ from typing import Any, cast
 
 import pytest
 
-from dragoman.auth.authenticator import Evidence
-from dragoman.auth.combining import AllOf, Alternative, Combination
+from dragoman.auth.incoming.authenticator import Evidence
+from dragoman.auth.incoming.combining import AllOf, Alternative, Combination
 from dragoman.dialects.negotiation import V0_1, V0_3, V1_0, Version
 from dragoman.errors import UsageError
 from dragoman.extensions.base import CardFacts, Presence

@@ -1,5 +1,5 @@
 from dragoman import AccessRequest, Agent, Evidence, Principal
-from dragoman.auth.combining import Combination
+from dragoman.auth.incoming.combining import Combination
 from dragoman.model.cards import AgentCard
 from dragoman.model.security import APIKeySecurityScheme, SecurityScheme
 from dragoman.server.admission.authorization import Access

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from dragoman.auth.card_keys import TrustedKeys
-from dragoman.auth.card_signing import CardSigner, verify_card
+from dragoman.auth.cards.keys import TrustedKeys
+from dragoman.auth.cards.signing import CardSigner, verify_card
 from dragoman.dialects.v1_0.card import encode_card
 from dragoman.errors import UsageError
 from dragoman.server.cards.signing import CardSigning

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from dragoman.auth.authenticator import Evidence
+from dragoman.auth.incoming.authenticator import Evidence
 from dragoman.bindings.grpc.base import STATUS_DETAILS
 from dragoman.bindings.http2.grpc_framing import GrpcFailedError, Metadata
 from dragoman.errors import PermissionDeniedError, UnauthenticatedError

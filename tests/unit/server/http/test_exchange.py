@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.auth.authenticator import Evidence
+from dragoman.auth.incoming.authenticator import Evidence
 from dragoman.errors import JSONParseError, PayloadTooLargeError
 from dragoman.model.documents import EventDocument
 from dragoman.server.admission.authentication import Door

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dragoman.auth.authenticator import Evidence
+from dragoman.auth.incoming.authenticator import Evidence
 from dragoman.clock import Clock
 from dragoman.errors import StoreUnavailableError, UnauthenticatedError
 from dragoman.push.tally import Tally

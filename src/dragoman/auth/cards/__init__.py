@@ -1,0 +1,1 @@
+"""Signing and verifying Agent Cards."""

@@ -1,0 +1,1 @@
+"""Credentials: what we show to the agents we call."""

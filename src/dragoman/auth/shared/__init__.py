@@ -1,0 +1,1 @@
+"""Keys, tokens and secrets, for both directions."""
