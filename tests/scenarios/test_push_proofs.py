@@ -19,8 +19,8 @@ from dragoman.cli.serving.ports import listen
 from dragoman.cli.serving.webhook import served as serving_app
 from dragoman.model.push import AuthenticationInfo
 from dragoman.push import Notification, Receiver
-from dragoman.push.exchange import ASGIApp, Receive, Scope, Send
 from dragoman.push.headers import AUTHORIZATION, JWT_HEADER
+from dragoman.push.receiving.exchange import ASGIApp, Receive, Scope, Send
 from dragoman.push.signing_keys import SigningKeys
 from dragoman.server.webhooks.keys import KEYS_SUFFIX
 from tests.durability.waiting import until

@@ -19,8 +19,8 @@ from dragoman.egress.urls import RULES
 from dragoman.errors import InvalidParamsError
 from dragoman.model.push import TaskPushNotificationConfig
 from dragoman.push.delivery import Deliverer
+from dragoman.push.notification import Parcel
 from dragoman.push.outcomes import Forbidden
-from dragoman.push.parcel import Parcel
 from dragoman.push.registration import check_registration
 from tests.unit.egress.hosts import NAME, Names, Trap, answering, hosting, trap
 

@@ -12,7 +12,7 @@ import msgspec
 from dragoman.cli.serving.ports import listen
 from dragoman.cli.serving.webhook import served
 from dragoman.push import Notification, Receiver
-from dragoman.push.exchange import ASGIApp, Receive, Scope, Send
+from dragoman.push.receiving.exchange import ASGIApp, Receive, Scope, Send
 from tests.wire import Json
 
 __all__ = ("INNER", "SECRET", "TOKEN", "Hook", "hooked")

@@ -4,14 +4,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from dragoman.push.notification import Notification
-    from dragoman.push.receiver import Receiver
+    from dragoman.push.receiving.notification import Notification
+    from dragoman.push.receiving.receiver import Receiver
 
 __all__ = ("Notification", "Receiver")
 
 _HOMES: Final = {
-    "Notification": "dragoman.push.notification",
-    "Receiver": "dragoman.push.receiver",
+    "Notification": "dragoman.push.receiving.notification",
+    "Receiver": "dragoman.push.receiving.receiver",
 }
 
 

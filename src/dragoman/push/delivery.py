@@ -23,6 +23,7 @@ from dragoman.push.headers import (
 )
 from dragoman.push.hmac_signing import hmac_headers, is_hmac, read_secret
 from dragoman.push.jwt_signing import sign_jwt
+from dragoman.push.notification import Parcel
 from dragoman.push.outcomes import (
     Answered,
     Forbidden,
@@ -32,7 +33,6 @@ from dragoman.push.outcomes import (
     Verdict,
     verdict_of,
 )
-from dragoman.push.parcel import Parcel
 from dragoman.push.signing_keys import SigningKey, SigningKeys
 from dragoman.telemetry import CurrentSpan, Telemetry
 

@@ -25,10 +25,10 @@ from dragoman.clock import Clock
 from dragoman.errors import StoreError
 from dragoman.model.tasks import TaskState
 from dragoman.push.breaker import Breakers
+from dragoman.push.counters import Tally
+from dragoman.push.notification import Parcel
 from dragoman.push.outcomes import Outcome
-from dragoman.push.parcel import Parcel
 from dragoman.push.schedule import Again, Dead, Done, RetryPlan
-from dragoman.push.tally import Tally
 
 if TYPE_CHECKING:
     from dragoman.model.push import TaskPushNotificationConfig

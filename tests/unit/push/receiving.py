@@ -13,8 +13,8 @@ from joserfc.jwk import ECKey
 from dragoman.cli.serving.ports import address_of, listen
 from dragoman.cli.serving.webhook import served
 from dragoman.push import Receiver
-from dragoman.push.exchange import Receive, Scope, Send
 from dragoman.push.jwt_signing import sign_jwt
+from dragoman.push.receiving.exchange import Receive, Scope, Send
 
 __all__ = ("TEXT", "TOKEN", "URL", "Sender", "served_app", "serving", "status")
 

@@ -13,7 +13,7 @@ from dragoman.egress import Egress, EgressPolicy
 from dragoman.errors import InvalidParamsError
 from dragoman.push import Receiver
 from dragoman.push.challenge import VALIDATION, ask_for_consent, challenge_url
-from dragoman.push.exchange import ASGIApp, Exchange, Receive, Scope, Send
+from dragoman.push.receiving.exchange import ASGIApp, Exchange, Receive, Scope, Send
 
 Answer = Callable[[Exchange, str], Awaitable[None]]
 

@@ -16,8 +16,8 @@ from dragoman.model.push import AuthenticationInfo, TaskPushNotificationConfig
 from dragoman.push import Notification, Receiver
 from dragoman.push.delivery import Deliverer, headers_of
 from dragoman.push.jwt_signing import BODY_CLAIM
+from dragoman.push.notification import Parcel
 from dragoman.push.outcomes import Answered, Forbidden, Outcome, Unanswered, Unsendable
-from dragoman.push.parcel import Parcel
 from dragoman.push.signing_keys import SigningKeys
 from tests.tracing import Traced
 from tests.unit.egress.hosts import NAME, Names, Script, answering, hosting, inner, trap

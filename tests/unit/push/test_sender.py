@@ -10,8 +10,8 @@ from dragoman.errors import StoreUnavailableError
 from dragoman.model.push import TaskPushNotificationConfig
 from dragoman.model.tasks import TaskState
 from dragoman.push.breaker import BreakerRules, Breakers
+from dragoman.push.notification import Parcel
 from dragoman.push.outcomes import Answered, Outcome, Unanswered
-from dragoman.push.parcel import Parcel
 from dragoman.push.schedule import RetryPlan
 from dragoman.push.sender import Notice, NotificationSender, SenderLimits
 from dragoman.stores.base import NewTask, Scope, TaskWrite

@@ -10,7 +10,7 @@ from typing import Final
 
 import uvicorn
 
-from dragoman.push.exchange import ASGIApp
+from dragoman.push.receiving.exchange import ASGIApp
 
 __all__ = ("served",)
 

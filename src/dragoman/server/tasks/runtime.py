@@ -16,7 +16,7 @@ from dragoman.bus.urls import open_bus
 from dragoman.clock import Clock, SystemClock
 from dragoman.dialects.profiles import RXJS
 from dragoman.errors import StoreError, StoreUnavailableError
-from dragoman.push.tally import Tally
+from dragoman.push.counters import Tally
 from dragoman.server.admission.authorization import Access
 from dragoman.server.admission.rate_limits import RateLimits
 from dragoman.server.http import gauges

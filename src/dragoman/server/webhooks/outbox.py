@@ -18,8 +18,8 @@ from dragoman.dialects.v1_0.codec import V1_0_DIALECT
 from dragoman.engine.fold import TaskFold
 from dragoman.errors import StoreError
 from dragoman.model.documents import EventDocument, TaskDocument
-from dragoman.push.news import Found, first_news
-from dragoman.push.parcel import Parcel
+from dragoman.push.events import Found, first_news
+from dragoman.push.notification import Parcel
 from dragoman.push.sender import Notice
 from dragoman.server.tasks.delivery import trace_at
 from dragoman.stores.base import TaskStore

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from dragoman.egress import Egress
     from dragoman.model.push import TaskPushNotificationConfig
     from dragoman.push.delivery import Deliverer
+    from dragoman.push.notification import Parcel
     from dragoman.push.outcomes import Outcome
-    from dragoman.push.parcel import Parcel
 
 __all__ = ("Post",)
 

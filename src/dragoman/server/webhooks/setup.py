@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from dragoman.clock import Clock
+from dragoman.push.counters import Tally
 from dragoman.push.schedule import RetryPlan
 from dragoman.push.sender import NotificationSender, SenderLimits
-from dragoman.push.tally import Tally
 from dragoman.server.settings import Settings
 from dragoman.server.webhooks.keys import PushKeys
 from dragoman.server.webhooks.outbox import Notices

@@ -6,7 +6,7 @@ import pytest
 
 from dragoman.cli.serving.ports import address_of, listen
 from dragoman.cli.serving.webhook import served
-from dragoman.push.exchange import ASGIApp, Receive, Scope, Send
+from dragoman.push.receiving.exchange import ASGIApp, Receive, Scope, Send
 
 
 def answering(may_answer: asyncio.Event, events: list[str]) -> ASGIApp:

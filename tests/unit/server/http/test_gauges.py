@@ -9,7 +9,7 @@ import pytest
 
 from dragoman.clock import Clock
 from dragoman.errors import StoreUnavailableError
-from dragoman.push.tally import Tally
+from dragoman.push.counters import Tally
 from dragoman.server.http import gauges
 from dragoman.server.replicas.lease import ReplicaNumbers
 from dragoman.stores.webhooks import PendingOverview

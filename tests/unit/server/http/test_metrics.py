@@ -7,7 +7,7 @@ import pytest
 from dragoman.auth.incoming.authenticator import Evidence
 from dragoman.clock import Clock
 from dragoman.errors import StoreUnavailableError, UnauthenticatedError
-from dragoman.push.tally import Tally
+from dragoman.push.counters import Tally
 from dragoman.server.admission.authentication import Door
 from dragoman.server.http.exchange import Exchange
 from dragoman.server.http.metrics import METRICS_PATH, Metrics, Sample, exposition

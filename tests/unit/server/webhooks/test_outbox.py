@@ -13,7 +13,7 @@ from dragoman.model.messages import Message, Role
 from dragoman.model.parts import Part
 from dragoman.model.push import TaskPushNotificationConfig
 from dragoman.model.tasks import Artifact, TaskState, TaskStatus
-from dragoman.push.parcel import Parcel
+from dragoman.push.notification import Parcel
 from dragoman.server.tasks.delivery import Errand, encode
 from dragoman.server.webhooks.outbox import Notices, notification_id
 from dragoman.stores.base import NewTask, Scope, TaskWrite

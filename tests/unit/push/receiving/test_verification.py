@@ -6,7 +6,7 @@ from dragoman.model.push import AuthenticationInfo
 from dragoman.push.headers import credential_headers, token_headers
 from dragoman.push.hmac_signing import hmac_headers
 from dragoman.push.jwt_signing import JwtRules
-from dragoman.push.verification import Proof, Verifier
+from dragoman.push.receiving.verification import Proof, Verifier
 from dragoman.testing.clock import FakeClock
 from tests.unit.push.receiving import URL, Sender
 

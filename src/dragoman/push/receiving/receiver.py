@@ -29,14 +29,14 @@ from dragoman.errors import (
 )
 from dragoman.model.push import AuthenticationInfo
 from dragoman.push.challenge import VALIDATION
-from dragoman.push.exchange import DisconnectedError, Exchange, Receive, Scope, Send
 from dragoman.push.headers import ID_HEADER
 from dragoman.push.hmac_signing import read_secret
-from dragoman.push.inbox import Inbox
 from dragoman.push.jwt_signing import OWN_CLAIMS, Claims, JwtRules
-from dragoman.push.notification import Notification, read_notification
-from dragoman.push.seen import Seen, Verdict
-from dragoman.push.verification import Proof, Verifier
+from dragoman.push.receiving.exchange import DisconnectedError, Exchange, Receive, Scope, Send
+from dragoman.push.receiving.inbox import Inbox
+from dragoman.push.receiving.notification import Notification, read_notification
+from dragoman.push.receiving.seen import Seen, Verdict
+from dragoman.push.receiving.verification import Proof, Verifier
 
 __all__ = ("Receiver",)
 

@@ -1,5 +1,5 @@
+from dragoman.push.counters import Tally
 from dragoman.push.schedule import Again, Dead, Done
-from dragoman.push.tally import Tally
 
 
 def test_each_step_is_counted_as_what_it_is() -> None:

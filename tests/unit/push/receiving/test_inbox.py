@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from dragoman.push.inbox import Inbox
+from dragoman.push.receiving.inbox import Inbox
 
 
 async def everything(inbox: Inbox[int]) -> list[int]:

@@ -5,7 +5,7 @@ from dragoman.model.events import TaskArtifactUpdateEvent, TaskEvent, TaskStatus
 from dragoman.model.messages import Message, Role
 from dragoman.model.parts import Part
 from dragoman.model.tasks import TERMINAL, Artifact, TaskState, TaskStatus
-from dragoman.push.news import first_news
+from dragoman.push.events import first_news
 from dragoman.stores.webhooks import EventKind
 
 SUBMITTED, WORKING, COMPLETED = TaskState.SUBMITTED, TaskState.WORKING, TaskState.COMPLETED

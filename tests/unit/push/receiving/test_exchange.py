@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from dragoman.errors import PayloadTooLargeError, UnsupportedMediaTypeError
-from dragoman.push.exchange import DisconnectedError, Exchange
+from dragoman.push.receiving.exchange import DisconnectedError, Exchange
 
 
 class Wire:

@@ -12,7 +12,7 @@ from dragoman.model.events import TaskStatusUpdateEvent
 from dragoman.model.parts import Part
 from dragoman.model.tasks import Artifact, Task, TaskState, TaskStatus
 from dragoman.push import Notification
-from dragoman.push.notification import read_notification
+from dragoman.push.receiving.notification import read_notification
 
 DONE = TaskStatus(state=TaskState.COMPLETED, timestamp="2026-01-02T03:04:05.000Z")
 TASK = Task(

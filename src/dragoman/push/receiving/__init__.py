@@ -1,0 +1,1 @@
+"""Receiving push notifications."""
