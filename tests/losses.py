@@ -12,9 +12,9 @@ from typing import Final, TypeAlias, TypeVar, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
-from dragoman.dialects.file_bytes import read_file_bytes, write_file_bytes
+from dragoman.dialects.legacy.file_bytes import read_file_bytes, write_file_bytes
+from dragoman.dialects.legacy.tolerant import media_type
 from dragoman.dialects.losses import LOSSES, Form
-from dragoman.dialects.tolerant import media_type
 from dragoman.model.cards import AgentCapabilities, AgentCard, AgentSkill
 from dragoman.model.events import TaskArtifactUpdateEvent, TaskStatusUpdateEvent
 from dragoman.model.messages import Message

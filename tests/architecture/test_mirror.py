@@ -33,7 +33,7 @@ NO_BEHAVIOUR: Final = frozenset(
         "bindings/http2/events.py",
         "server/http2_limits.py",
         # Values: the names of members.
-        "dialects/xpr/members.py",
+        "dialects/profiles/xpr/members.py",
         # Names of an extension, and what a profile adds to a version.
         "dialects/additions.py",
         "model/client_tools.py",
@@ -80,7 +80,7 @@ SHOWN_ELSEWHERE: Final = {
     "dialects/v1_0/methods.py": "unit/dialects/v1_0/test_codec.py",
     "dialects/v1_0/routes.py": "unit/bindings/test_rest.py",
     # A version and the additions of a profile, put together.
-    "dialects/profiles.py": "unit/dialects/rxjs/test_codec.py",
+    "dialects/profiles/rxjs_dialects.py": "unit/dialects/profiles/rxjs/test_codec.py",
     # A body that is not UTF-8 is shown on each binding.
     "bindings/base.py": "unit/bindings/test_jsonrpc.py",
     # Buses keep the promises of one port; what only one of them has is shown on a real server.
@@ -124,7 +124,7 @@ NO_MODULE: Final = frozenset(
         # What the older forms cannot carry: the half of the table that is about cards, and round
         # trips of all of the model.
         "unit/dialects/test_card_losses.py",
-        "unit/dialects/xpr/test_losses.py",
+        "unit/dialects/profiles/xpr/test_losses.py",
         "unit/dialects/test_roundtrips.py",
         # Recorded messages of 0.2 and 0.3.
         "unit/dialects/v0_3/test_vectors.py",

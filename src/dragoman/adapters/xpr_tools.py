@@ -19,8 +19,8 @@ from dragoman.client.agent import RemoteAgent
 from dragoman.client.connect import connect
 from dragoman.client.errors import CardInvalidError, CardNotFoundError, TimedOutError
 from dragoman.client.results.reply import AgentReply
-from dragoman.dialects.xpr.encode import Writer, task_of
-from dragoman.dialects.xpr.members import CALLER, JOB
+from dragoman.dialects.profiles.xpr.encode import Writer, task_of
+from dragoman.dialects.profiles.xpr.members import CALLER, JOB
 from dragoman.egress import Egress, EgressPolicy
 from dragoman.errors import UsageError
 from dragoman.extensions.xpr.delegation import confirmation_for, delegation_text

@@ -28,7 +28,7 @@ from dragoman.client.transports.http_pool import HttpPool
 from dragoman.client.transports.tls import Tls
 from dragoman.clock import SystemClock
 from dragoman.dialects.negotiation import Version, parse_version
-from dragoman.dialects.profiles import RXJS
+from dragoman.dialects.profiles.rxjs_dialects import RXJS
 from dragoman.errors import UsageError
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from dragoman.auth.incoming.api_key import ApiKeys
 from dragoman.auth.incoming.combining import Combination
 from dragoman.clock import Clock, SystemClock
-from dragoman.dialects.profiles import RXJS
+from dragoman.dialects.profiles.rxjs_dialects import RXJS
 from dragoman.errors import MethodNotAllowedError, UsageError
 from dragoman.model.cards import AgentCard
 from dragoman.server.admission.authentication import Door

@@ -17,12 +17,13 @@ from dragoman.bindings import rest
 from dragoman.bindings.grpc.base import GrpcDialect
 from dragoman.bindings.jsonrpc import JsonRpcRequest
 from dragoman.bindings.rest import Match
+from dragoman.dialects import registry
 from dragoman.dialects.base import Dialect, Reading, Result, RpcDialect
 from dragoman.dialects.negotiation import check_version
-from dragoman.dialects.rxjs.codec import Rxjs
+from dragoman.dialects.profiles.rxjs.codec import Rxjs
+from dragoman.dialects.profiles.xpr.codec import XPR_DIALECT, Xpr, heard_from
+from dragoman.dialects.profiles.xpr.recognition import Verdict
 from dragoman.dialects.v0_3_proto.codec import V0_3_PROTO_DIALECT, V0_3Proto
-from dragoman.dialects.xpr.codec import XPR_DIALECT, Xpr, heard_from
-from dragoman.dialects.xpr.recognition import Verdict
 from dragoman.errors import (
     A2AError,
     InternalError,
@@ -33,7 +34,6 @@ from dragoman.errors import (
     spelling_of,
 )
 from dragoman.model.operations import STREAMING, Operation, Request, SendMessageRequest
-from dragoman.server import languages
 from dragoman.server.admission import audit
 from dragoman.server.admission.authentication import Visitor
 from dragoman.server.admission.authorization import Access
@@ -101,10 +101,10 @@ class Dispatcher:
         """Return the dialect in which to refuse a request for this method."""
         if exchange.voice is not None:
             return exchange.voice
-        if exchange.is_rxjs and (voice := languages.rxjs_voice(method)) is not None:
+        if exchange.is_rxjs and (voice := registry.rxjs_voice(method)) is not None:
             return voice
         version = exchange.parameter(*_VERSION)
-        return languages.voice_of(method, version, is_strict=self._is_strict)
+        return registry.voice_of(method, version, is_strict=self._is_strict)
 
     async def serve_envelope(self, exchange: Exchange, envelope: JsonRpcRequest) -> Answer:
         """Perform what a JSON-RPC request asks for, in whatever dialect it is."""
@@ -118,21 +118,21 @@ class Dispatcher:
         """Perform a JSON-RPC method of a version of A2A."""
         version = exchange.parameter(*_VERSION)
         dialect, operation, is_shared = (
-            languages.rxjs_method(
+            registry.rxjs_method(
                 method, version, is_stream=exchange.takes_stream, is_strict=self._is_strict
             )
             if exchange.is_rxjs
-            else languages.find_method(method, version, is_strict=self._is_strict)
+            else registry.find_method(method, version, is_strict=self._is_strict)
         )
         if operation is Operation.GET_TASK and self._wants_stream(exchange, params):
             operation = Operation.SUBSCRIBE_TO_TASK
         if is_shared:
-            named = languages.task_named(operation, params)
+            named = registry.task_named(operation, params)
             origin = await self._origin(operation, named, exchange.principal)
             dialect = (
-                languages.rxjs_of_origin(origin)
+                registry.rxjs_of_origin(origin)
                 if exchange.is_rxjs
-                else languages.dialect_of_origin(origin, is_strict=self._is_strict)
+                else registry.dialect_of_origin(origin, is_strict=self._is_strict)
             )
         exchange.voice = dialect
         extensions = self._activate(dialect, operation, exchange)
@@ -147,7 +147,7 @@ class Dispatcher:
         verdict = self._xpr.verdict(exchange, envelope)
         if verdict is not Verdict.BY_TASK or operation is None:
             return verdict is Verdict.XPR
-        named = languages.task_hinted(envelope.params)
+        named = registry.task_hinted(envelope.params)
         origin = await self._origin(operation, named, exchange.principal)
         return origin == XPR_DIALECT.name if origin else self._xpr.is_expected(exchange)
 
@@ -173,7 +173,7 @@ class Dispatcher:
         version = exchange.parameter(*_VERSION)
         if version != "1.0":
             check_version(version, is_old=False, is_strict=self._is_strict)
-        dialect = languages.route_dialect(is_strict=self._is_strict)
+        dialect = registry.route_dialect(is_strict=self._is_strict)
         extensions = self._activate(dialect, match.operation, exchange)
         reading = rest.read_request(match, exchange.query, body, dialect)
         return await self._perform(match.operation, reading, extensions, exchange)
@@ -182,11 +182,11 @@ class Dispatcher:
         """Perform an HTTP+JSON route of 0.3, in the shape of JSON that the client uses."""
         check_version(exchange.parameter(*_VERSION), is_old=True, is_strict=self._is_strict)
         if match.operation in _SENDS:
-            dialect = languages.rest_shape(body, has_rxjs=self._has_rxjs)
+            dialect = registry.rest_shape(body, has_rxjs=self._has_rxjs)
         else:
             named = match.fields.get("id" if "taskId" not in match.fields else "taskId", "")
             origin = await self._origin(match.operation, named, exchange.principal)
-            dialect = languages.shape_of_origin(origin)
+            dialect = registry.shape_of_origin(origin)
         extensions = self._activate(dialect, match.operation, exchange)
         reading = rest.read_request(match, exchange.query, body, dialect)
         if match.operation in _SENDS:
@@ -283,7 +283,7 @@ class Dispatcher:
 
         One that shows the peer's habits itself is answered in those (0.x reference, 5.7).
         """
-        named = languages.task_shown(reading.request)
+        named = registry.task_shown(reading.request)
         if not named or reading.answer is not form:
             return reading
         origin = await self._origin(operation, named, principal)

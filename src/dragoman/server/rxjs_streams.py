@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 from dragoman.bindings import sse
-from dragoman.dialects.rxjs.codec import Rxjs
+from dragoman.dialects.profiles.rxjs.codec import Rxjs
 from dragoman.model.documents import EventDocument
 from dragoman.server.http.exchange import Header, Renders
 

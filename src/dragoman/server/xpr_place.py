@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from dragoman.bindings.jsonrpc import BadEnvelopeError, JsonRpcRequest
-from dragoman.dialects.xpr.recognition import Verdict, recognise
+from dragoman.dialects.profiles.xpr.recognition import Verdict, recognise
+from dragoman.dialects.registry import is_method
 from dragoman.errors import (
     A2AError,
     InvalidRequestError,
@@ -18,7 +19,6 @@ from dragoman.errors import (
     UnsupportedMediaTypeError,
 )
 from dragoman.server.http.exchange import Exchange
-from dragoman.server.languages import is_method
 
 __all__ = ("XprPlace", "in_its_words")
 

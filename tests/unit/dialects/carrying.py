@@ -10,11 +10,11 @@ import pytest
 from dragoman.bindings.grpc.forms import MessageForm
 from dragoman.bindings.grpc.v0_3 import V0_3_GRPC
 from dragoman.bindings.grpc.v1_0 import V1_0_GRPC
+from dragoman.dialects.profiles.xpr.codec import XPR_DIALECT
 from dragoman.dialects.v0_1.card import decode_card, encode_card
 from dragoman.dialects.v0_1.codec import V0_1_DIALECT
 from dragoman.dialects.v0_3.codec import V0_3_DIALECT
 from dragoman.dialects.v0_3_proto.codec import V0_3_PROTO_DIALECT
-from dragoman.dialects.xpr.codec import XPR_DIALECT
 from dragoman.model.documents import EventDocument, TaskDocument
 from dragoman.model.operations import REQUEST_TYPES, Operation, Request
 

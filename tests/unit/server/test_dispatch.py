@@ -7,6 +7,7 @@ import pytest
 
 from dragoman.bindings.grpc.v0_3 import V0_3_GRPC, V0_3_GRPC_RAW
 from dragoman.bindings.grpc.v1_0 import V1_0_GRPC
+from dragoman.dialects.registry import OLD_ROUTER, ROUTER
 from dragoman.dialects.v0_3_proto.codec import V0_3_PROTO_DIALECT, V0_3_PROTO_RAW_DIALECT
 from dragoman.errors import (
     A2AError,
@@ -29,7 +30,6 @@ from dragoman.model.tasks import Task
 from dragoman.server.admission.content import Gate
 from dragoman.server.dispatch import Answer, Dispatcher
 from dragoman.server.http.exchange import Exchange
-from dragoman.server.languages import OLD_ROUTER, ROUTER
 from dragoman.server.settings import Settings
 from dragoman.server.tasks.runtime import Runtime
 from dragoman.service.worker import Completed, Outcome, Turn

@@ -1,7 +1,7 @@
 import msgspec
 import pytest
 
-from dragoman.dialects.profiles import RXJS_DIALECT
+from dragoman.dialects.profiles.rxjs_dialects import RXJS_DIALECT
 from dragoman.model.client_tools import CLIENT_TOOLS
 from dragoman.model.documents import EventDocument
 from dragoman.model.events import StreamResponse, TaskStatusUpdateEvent

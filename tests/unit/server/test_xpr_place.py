@@ -1,7 +1,7 @@
 import pytest
 
 from dragoman.bindings.jsonrpc import BadEnvelopeError, JsonRpcRequest
-from dragoman.dialects.xpr.recognition import Verdict
+from dragoman.dialects.profiles.xpr.recognition import Verdict
 from dragoman.errors import (
     A2AError,
     InvalidRequestError,

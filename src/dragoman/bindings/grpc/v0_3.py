@@ -19,8 +19,8 @@ from dragoman.bindings.grpc.v0_3_answers import (
 )
 from dragoman.bindings.grpc.v0_3_requests import decode_request, encode_request
 from dragoman.dialects.base import Reading
-from dragoman.dialects.legacy_error_readers import read_grpc_error
-from dragoman.dialects.legacy_errors import grpc_error
+from dragoman.dialects.legacy.error_readers import read_grpc_error
+from dragoman.dialects.legacy.errors import grpc_error
 from dragoman.dialects.v0_3_proto.codec import Frames
 from dragoman.dialects.v0_3_proto.decode import Decoder
 from dragoman.dialects.v1_0.errors import decode_details
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from dragoman.dialects.base import Received, Result
-    from dragoman.dialects.file_bytes import FileBytes
+    from dragoman.dialects.legacy.file_bytes import FileBytes
     from dragoman.errors import A2AError
     from dragoman.model.events import StreamResponse
     from dragoman.model.operations import Request

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from dragoman.bindings.grpc.forms import MessageForm
-from dragoman.dialects.card_0_3 import card_members, read_card
 from dragoman.dialects.fields import Fields
-from dragoman.dialects.security_0_3 import wrapped_requirement, wrapped_scheme
+from dragoman.dialects.legacy.card_0_3 import card_members, read_card
+from dragoman.dialects.legacy.security_0_3 import wrapped_requirement, wrapped_scheme
 
 if TYPE_CHECKING:
     from dragoman.model.cards import AgentCard

@@ -14,9 +14,9 @@ from msgspec.structs import replace
 
 from dragoman.client.discovery.addresses import OLD_CARD_PATH
 from dragoman.client.errors import CardInvalidError
-from dragoman.dialects.card_0_3 import read_card as read_card_0_3
 from dragoman.dialects.fields import Fields, read_json
-from dragoman.dialects.security_0_3 import read_requirements, read_schemes
+from dragoman.dialects.legacy.card_0_3 import read_card as read_card_0_3
+from dragoman.dialects.legacy.security_0_3 import read_requirements, read_schemes
 from dragoman.dialects.v0_1.card import decode_card as decode_card_0_1
 from dragoman.dialects.v1_0.card import decode_card as decode_card_1_0
 from dragoman.errors import InvalidParamsError, JSONParseError

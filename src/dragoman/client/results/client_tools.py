@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 from msgspec.structs import replace
 
 from dragoman.client.errors import ClientError
-from dragoman.dialects.part_marks import UNKNOWN_KIND
-from dragoman.dialects.tolerant import INPUT_REQUEST as FOREIGN_INPUT_REQUEST
+from dragoman.dialects.legacy.part_marks import UNKNOWN_KIND
+from dragoman.dialects.legacy.tolerant import INPUT_REQUEST as FOREIGN_INPUT_REQUEST
 from dragoman.extensions.agent_tools.exchange import ToolResult, ToolUse, uses_in
 from dragoman.model.client_tools import TOOL_RESULT
 from dragoman.model.parts import Part

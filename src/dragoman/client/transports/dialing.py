@@ -16,14 +16,14 @@ from dragoman.client.transports.jsonrpc import RpcFraming
 from dragoman.client.transports.request_headers import Escort
 from dragoman.client.transports.rest import RestFraming
 from dragoman.client.transports.tls import Tls
-from dragoman.dialects.profiles import RXJS_TOOLS_DIALECT
+from dragoman.dialects.profiles.rxjs_dialects import RXJS_TOOLS_DIALECT
+from dragoman.dialects.profiles.xpr.codec import XPR_DIALECT
 from dragoman.dialects.v0_1.codec import V0_1_DIALECT
 from dragoman.dialects.v0_3.codec import V0_3_DIALECT, V0_3_REST_DIALECT
 from dragoman.dialects.v0_3_proto.codec import V0_3_PROTO_DIALECT
 from dragoman.dialects.v0_3_proto.routes import ROUTES as ROUTES_0_3
 from dragoman.dialects.v1_0.codec import V1_0_DIALECT
 from dragoman.dialects.v1_0.routes import ROUTES as ROUTES_1_0
-from dragoman.dialects.xpr.codec import XPR_DIALECT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from dragoman.dialects.fields import Fields, read_json
-from dragoman.dialects.tolerant import read_message, read_part, read_status
+from dragoman.dialects.legacy.tolerant import read_message, read_part, read_status
 from dragoman.dialects.v0_1.push import read_task_config
 from dragoman.dialects.v0_1.wire import STATE_MARK
 from dragoman.errors import InvalidParamsError

@@ -6,8 +6,8 @@ from typing import Final
 
 import msgspec
 
+from dragoman.dialects.legacy.tolerant import media_type
 from dragoman.dialects.negotiation import V0_1, parse_version
-from dragoman.dialects.tolerant import media_type
 from dragoman.dialects.v0_1.authentication import (
     AgentAuthentication,
     decode_authentication,

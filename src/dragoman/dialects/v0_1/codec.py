@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from dragoman.dialects.base import Reading
-from dragoman.dialects.legacy_error_readers import read_error_object
-from dragoman.dialects.legacy_errors import ERRORS_0_1, error_object
+from dragoman.dialects.legacy.error_readers import read_error_object
+from dragoman.dialects.legacy.errors import ERRORS_0_1, error_object
 from dragoman.dialects.v0_1.answers import decode_event, decode_result
 from dragoman.dialects.v0_1.decode import decode_send, decode_task_request
 from dragoman.dialects.v0_1.encode import Writer, task_of

@@ -12,9 +12,9 @@ import msgspec
 from msgspec.structs import replace
 
 from dragoman.dialects.fields import Fields, read_json
-from dragoman.dialects.legacy_push import read_webhook
-from dragoman.dialects.part_marks import lift_part
-from dragoman.dialects.tolerant import discriminator_of, media_type, read_file, read_message
+from dragoman.dialects.legacy.part_marks import lift_part
+from dragoman.dialects.legacy.push import read_webhook
+from dragoman.dialects.legacy.tolerant import discriminator_of, media_type, read_file, read_message
 from dragoman.dialects.v0_1 import wire
 from dragoman.dialects.v0_1.push import read_task_config
 from dragoman.dialects.violations import DECODER_ERRORS, refusal_of

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
-from dragoman.dialects.legacy_push import webhook_members
-from dragoman.dialects.part_marks import spell_part
+from dragoman.dialects.legacy.part_marks import spell_part
+from dragoman.dialects.legacy.push import webhook_members
 from dragoman.dialects.v0_1.wire import STATE_MARK
 from dragoman.model.base import JsonObject
 from dragoman.model.messages import Role

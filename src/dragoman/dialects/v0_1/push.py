@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dragoman.dialects.legacy_push import read_webhook
+from dragoman.dialects.legacy.push import read_webhook
 from dragoman.errors import InvalidParamsError
 
 if TYPE_CHECKING:

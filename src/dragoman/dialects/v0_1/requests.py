@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from dragoman.dialects.legacy_push import webhook_members
+from dragoman.dialects.legacy.push import webhook_members
 from dragoman.dialects.v0_1.encode import Writer, described
 from dragoman.errors import UnsupportedOperationError
 from dragoman.model.operations import (

@@ -7,7 +7,7 @@ the proto, which came with 0.2.
 from __future__ import annotations
 
 from dragoman.dialects.fields import Fields, read_json
-from dragoman.dialects.strict import check_parts
+from dragoman.dialects.legacy.strict import check_parts
 
 __all__ = ("check_request",)
 

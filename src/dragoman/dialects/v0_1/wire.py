@@ -2,7 +2,7 @@
 
 Every optional member may be null: the schema began that way, and the reference clients of the time
 write all members they have no value for as null. What is further off is read by
-``dragoman.dialects.tolerant``.
+``dragoman.dialects.legacy.tolerant``.
 """
 
 from __future__ import annotations

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, cast
 
-from dragoman.dialects.card_0_3 import read_card
 from dragoman.dialects.fields import Fields, read_json
-from dragoman.dialects.tolerant import read_message, read_part, read_status
+from dragoman.dialects.legacy.card_0_3 import read_card
+from dragoman.dialects.legacy.tolerant import read_message, read_part, read_status
 from dragoman.dialects.v0_3.push import read_task_config
 from dragoman.errors import InvalidParamsError
 from dragoman.model.events import (

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Final, cast
 
 import msgspec
 
-from dragoman.dialects.card_0_3 import card_members, decode_card
-from dragoman.dialects.security_0_3 import flat_requirement, flat_scheme
+from dragoman.dialects.legacy.card_0_3 import card_members, decode_card
+from dragoman.dialects.legacy.security_0_3 import flat_requirement, flat_scheme
 
 if TYPE_CHECKING:
     from dragoman.model.base import JsonObject

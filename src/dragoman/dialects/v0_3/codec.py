@@ -13,8 +13,8 @@ import msgspec
 from dragoman.dialects.additions import NO_ADDITIONS, Additions
 from dragoman.dialects.base import Reading
 from dragoman.dialects.fields import Fields, read_json
-from dragoman.dialects.legacy_error_readers import read_error_object, read_http_error
-from dragoman.dialects.legacy_errors import ERRORS_0_3, error_object, http_error
+from dragoman.dialects.legacy.error_readers import read_error_object, read_http_error
+from dragoman.dialects.legacy.errors import ERRORS_0_3, error_object, http_error
 from dragoman.dialects.v0_3.answers import decode_event, decode_result
 from dragoman.dialects.v0_3.card import encode_card
 from dragoman.dialects.v0_3.decode import READERS, decode_query

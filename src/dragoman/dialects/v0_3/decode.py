@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from dragoman.dialects.fields import Fields
-from dragoman.dialects.tolerant import read_state, read_timestamp
+from dragoman.dialects.legacy.tolerant import read_state, read_timestamp
 from dragoman.dialects.v0_3.push import read_config
 from dragoman.dialects.v0_3.send import read_history_length
 from dragoman.errors import InvalidParamsError

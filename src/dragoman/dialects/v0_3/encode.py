@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, cast
 
 from dragoman.dialects.additions import NO_ADDITIONS, Additions
-from dragoman.dialects.part_marks import spell_part
-from dragoman.dialects.tolerant import INPUT_REQUEST
+from dragoman.dialects.legacy.part_marks import spell_part
+from dragoman.dialects.legacy.tolerant import INPUT_REQUEST
 from dragoman.model.client_tools import CLIENT_TOOLS
 from dragoman.model.client_tools import INPUT_REQUEST as MEMBER
 from dragoman.model.events import TaskStatusUpdateEvent

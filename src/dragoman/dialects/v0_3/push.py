@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dragoman.dialects.legacy_push import read_webhook, webhook_members
+from dragoman.dialects.legacy.push import read_webhook, webhook_members
 
 if TYPE_CHECKING:
     from dragoman.dialects.fields import Fields

@@ -9,8 +9,8 @@ import msgspec
 from msgspec.structs import replace
 
 from dragoman.dialects.fields import Fields, read_json
-from dragoman.dialects.part_marks import lift_part, without_tool_mark
-from dragoman.dialects.tolerant import discriminator_of, media_type, read_file, read_message
+from dragoman.dialects.legacy.part_marks import lift_part, without_tool_mark
+from dragoman.dialects.legacy.tolerant import discriminator_of, media_type, read_file, read_message
 from dragoman.dialects.v0_3.push import read_config
 from dragoman.dialects.v0_3.wire import FilePart, MessageSendParams, TextPart
 from dragoman.dialects.violations import DECODER_ERRORS, refusal_of

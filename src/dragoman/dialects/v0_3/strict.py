@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from dragoman.dialects.fields import Fields, read_json
-from dragoman.dialects.strict import check_parts, check_spelling
+from dragoman.dialects.legacy.strict import check_parts, check_spelling
 from dragoman.errors import InvalidParamsError
 from dragoman.model.operations import Operation
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from dragoman.dialects.card_0_3 import card_members, decode_card
-from dragoman.dialects.security_0_3 import flat_requirement, flat_scheme, wrapped_scheme
+from dragoman.dialects.legacy.card_0_3 import card_members, decode_card
+from dragoman.dialects.legacy.security_0_3 import flat_requirement, flat_scheme, wrapped_scheme
 
 if TYPE_CHECKING:
     from dragoman.model.base import JsonObject

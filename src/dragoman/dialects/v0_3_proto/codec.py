@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from dragoman.dialects.base import Reading
-from dragoman.dialects.legacy_error_readers import read_http_error
-from dragoman.dialects.legacy_errors import http_error
+from dragoman.dialects.legacy.error_readers import read_http_error
+from dragoman.dialects.legacy.errors import http_error
 from dragoman.dialects.v0_3_proto.answers import decode_answer, decode_event, write_answer
 from dragoman.dialects.v0_3_proto.card import decode_card, encode_card
 from dragoman.dialects.v0_3_proto.decode import Decoder
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from dragoman.dialects.base import Received, Result
-    from dragoman.dialects.file_bytes import FileBytes
+    from dragoman.dialects.legacy.file_bytes import FileBytes
     from dragoman.dialects.v0_3_proto import wire
     from dragoman.dialects.v0_3_proto.requests import Body
     from dragoman.errors import A2AError

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final, TypeGuard, cast
 from msgspec.structs import replace
 
 from dragoman.dialects.fields import Fields
-from dragoman.dialects.file_bytes import is_raw, read_file_bytes
-from dragoman.dialects.part_marks import lift_part
-from dragoman.dialects.tolerant import (
+from dragoman.dialects.legacy.file_bytes import is_raw, read_file_bytes
+from dragoman.dialects.legacy.part_marks import lift_part
+from dragoman.dialects.legacy.tolerant import (
     read_any_state,
     read_file,
     read_role,
@@ -25,7 +25,7 @@ from dragoman.model.parts import Part
 from dragoman.model.tasks import UNSPECIFIED, Artifact, Task, TaskState, TaskStatus
 
 if TYPE_CHECKING:
-    from dragoman.dialects.file_bytes import FileBytes
+    from dragoman.dialects.legacy.file_bytes import FileBytes
     from dragoman.model.base import JsonObject
 
 __all__ = ("Decoder", "count", "free_json", "required", "state_of")

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from dragoman.dialects.file_bytes import write_file_bytes
-from dragoman.dialects.part_marks import lower_part
+from dragoman.dialects.legacy.file_bytes import write_file_bytes
+from dragoman.dialects.legacy.part_marks import lower_part
 from dragoman.dialects.v0_3_proto import wire
 from dragoman.model.tasks import UNSPECIFIED
 
 if TYPE_CHECKING:
-    from dragoman.dialects.file_bytes import FileBytes
+    from dragoman.dialects.legacy.file_bytes import FileBytes
     from dragoman.model.base import JsonObject
     from dragoman.model.events import (
         StreamResponse,

@@ -6,7 +6,7 @@ the model has one flat value.
 
 from __future__ import annotations
 
-from dragoman.dialects.legacy_push import read_authentication
+from dragoman.dialects.legacy.push import read_authentication
 from dragoman.dialects.v0_3_proto import wire
 from dragoman.dialects.v0_3_proto.decode import required
 from dragoman.dialects.v0_3_proto.resources import (

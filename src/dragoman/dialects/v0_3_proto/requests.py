@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, TypeAlias, assert_never
 
-from dragoman.dialects.tolerant import media_type, read_timestamp
+from dragoman.dialects.legacy.tolerant import media_type, read_timestamp
 from dragoman.dialects.v0_3_proto import wire
 from dragoman.dialects.v0_3_proto.decode import count, free_json, required, state_of
 from dragoman.dialects.v0_3_proto.push import (

@@ -17,7 +17,7 @@ from typing import cast
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from dragoman.dialects.tolerant import INPUT_REQUEST as FOREIGN_INPUT_REQUEST
+from dragoman.dialects.legacy.tolerant import INPUT_REQUEST as FOREIGN_INPUT_REQUEST
 from dragoman.errors import InvalidParamsError
 from dragoman.model.base import JsonObject
 from dragoman.model.client_tools import CLIENT_TOOLS, INPUT_REQUEST, TOOL_RESULT, TOOL_USE

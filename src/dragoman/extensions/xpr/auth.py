@@ -8,7 +8,7 @@ from typing import Final, Literal, Protocol, Self, TypeAlias
 from dragoman.auth.incoming.authenticator import Evidence, Principal, ReadBody
 from dragoman.auth.incoming.authorization_header import DEFAULT_REALM, challenge_of
 from dragoman.clock import Clock, SystemClock
-from dragoman.dialects.xpr.members import TARGET
+from dragoman.dialects.profiles.xpr.members import TARGET
 from dragoman.errors import (
     PermissionDeniedError,
     RateLimitedError,

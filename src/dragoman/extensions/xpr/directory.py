@@ -6,7 +6,7 @@ from typing import Final, Protocol
 
 import msgspec
 
-from dragoman.dialects.xpr.members import TARGET
+from dragoman.dialects.profiles.xpr.members import TARGET
 from dragoman.egress import EgressPolicy
 from dragoman.extensions.xpr.errors import AgentNotFoundError, WrongCardError
 from dragoman.extensions.xpr.names import check_account

@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 from msgspec import Struct, field
 
-from dragoman.dialects.xpr.members import TARGET
+from dragoman.dialects.profiles.xpr.members import TARGET
 
 __all__ = ("named_target",)
 

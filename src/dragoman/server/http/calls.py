@@ -9,12 +9,13 @@ from dragoman.bindings import jsonrpc, sse
 from dragoman.bindings.jsonrpc import BadEnvelopeError, JsonRpcRequest
 from dragoman.bindings.rest import Match, Router
 from dragoman.dialects.base import Dialect, RestDialect, RpcDialect
-from dragoman.dialects.profiles import RXJS_REST_DIALECT
-from dragoman.dialects.rxjs.codec import Rxjs
+from dragoman.dialects.profiles.rxjs.codec import Rxjs
+from dragoman.dialects.profiles.rxjs_dialects import RXJS_REST_DIALECT
+from dragoman.dialects.profiles.xpr.codec import XPR_DIALECT
+from dragoman.dialects.profiles.xpr.recognition import Verdict
+from dragoman.dialects.registry import OLD_ROUTER, ROUTER, unread_voice
 from dragoman.dialects.v0_3_proto.codec import V0_3_PROTO_DIALECT
 from dragoman.dialects.v1_0.codec import V1_0_DIALECT
-from dragoman.dialects.xpr.codec import XPR_DIALECT
-from dragoman.dialects.xpr.recognition import Verdict
 from dragoman.errors import (
     A2AError,
     InvalidParamsError,
@@ -31,7 +32,6 @@ from dragoman.server.admission.rate_limits import refusal_headers
 from dragoman.server.dispatch import Answer, Dispatcher
 from dragoman.server.http.exchange import DisconnectedError, Exchange, Header
 from dragoman.server.http.media import EVENT_STREAM, JSON, check_is_json, rest_content_type
-from dragoman.server.languages import OLD_ROUTER, ROUTER, unread_voice
 from dragoman.server.rxjs_streams import RxjsRenderer, stream_headers
 from dragoman.server.tasks.background import Nursery
 from dragoman.server.xpr_place import XprPlace, in_its_words

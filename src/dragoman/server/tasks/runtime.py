@@ -14,7 +14,7 @@ from dragoman.bus.base import Bus
 from dragoman.bus.local import LocalBus, LocalExchange
 from dragoman.bus.urls import open_bus
 from dragoman.clock import Clock, SystemClock
-from dragoman.dialects.profiles import RXJS
+from dragoman.dialects.profiles.rxjs_dialects import RXJS
 from dragoman.errors import StoreError, StoreUnavailableError
 from dragoman.push.counters import Tally
 from dragoman.server.admission.authorization import Access

@@ -6,8 +6,8 @@ from dragoman.client.results.events import AgentEvent
 from dragoman.client.results.reply import ReplyView
 from dragoman.client.tools.tool import Tool
 from dragoman.client.tools.toolbox import Toolbox
-from dragoman.dialects.part_marks import UNKNOWN_KIND
-from dragoman.dialects.tolerant import INPUT_REQUEST
+from dragoman.dialects.legacy.part_marks import UNKNOWN_KIND
+from dragoman.dialects.legacy.tolerant import INPUT_REQUEST
 from dragoman.extensions.agent_tools.exchange import ToolResult, ToolUse
 from dragoman.model.events import StreamResponse, TaskStatusUpdateEvent
 from dragoman.model.messages import Message, Role

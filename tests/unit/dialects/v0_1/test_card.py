@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.dialects.tolerant import media_type
+from dragoman.dialects.legacy.tolerant import media_type
 from dragoman.dialects.v0_1.card import decode_card, encode_card
 from dragoman.errors import FieldViolation, InvalidParamsError, JSONParseError
 from dragoman.model.cards import (

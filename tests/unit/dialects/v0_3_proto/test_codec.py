@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from dragoman.dialects.base import RestDialect
-from dragoman.dialects.file_bytes import FileBytes
+from dragoman.dialects.legacy.file_bytes import FileBytes
 from dragoman.dialects.v0_3_proto import wire
 from dragoman.dialects.v0_3_proto.codec import (
     V0_3_PROTO_DIALECT,

@@ -4,7 +4,7 @@ from base64 import b64encode
 
 import pytest
 
-from dragoman.dialects.file_bytes import FileBytes
+from dragoman.dialects.legacy.file_bytes import FileBytes
 from dragoman.dialects.v0_3_proto import wire
 from dragoman.dialects.v0_3_proto.decode import Decoder, count, state_of
 from dragoman.errors import InvalidParamsError

@@ -1,6 +1,6 @@
 import pytest
 
-from dragoman.dialects.tolerant import INPUT_REQUEST as FOREIGN
+from dragoman.dialects.legacy.tolerant import INPUT_REQUEST as FOREIGN
 from dragoman.errors import InvalidParamsError
 from dragoman.extensions.agent_tools.exchange import (
     InputRequest,

@@ -1,0 +1,1 @@
+"""Profiles: what single networks and frameworks have made of a version."""
