@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.postgres import PostgresServer
+from tests.support.postgres import PostgresServer
 
 __all__ = ("Database",)
 

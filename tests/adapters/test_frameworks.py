@@ -17,7 +17,7 @@ from dragoman.testing import served
 from tests.adapters import trip, weather
 from tests.adapters.watching import until
 from tests.durability.checking import check_store
-from tests.serving import AgentProcess
+from tests.support.serving import AgentProcess
 
 HERE: Final = Path(__file__).parent
 BINDINGS: Final = ("JSONRPC", "GRPC")

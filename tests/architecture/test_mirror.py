@@ -1,7 +1,8 @@
 """The test of a module is in its mirror place.
 
 ``engine/states.py`` is tested by ``tests/unit/engine/test_states.py``, or by several files that say
-which part they are about: ``test_states_canceling.py``. Exceptions are listed here, with the reason.
+which part they are about: ``test_states_canceling.py``. Exceptions are listed here, with the
+reason.
 """
 
 from pathlib import Path

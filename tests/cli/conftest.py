@@ -9,7 +9,7 @@ import pytest
 
 from tests.cli.calling import Cli
 from tests.cli.fake import FakeAgent, fake_agent
-from tests.serving import AgentProcess
+from tests.support.serving import AgentProcess
 
 BINDINGS = ("JSONRPC", "HTTP+JSON", "GRPC")
 

@@ -6,8 +6,8 @@ import pytest
 
 from tests.cli.calling import Cli, Result
 from tests.cli.fake import FakeAgent, Refusal, asking_for, card, task
-from tests.serving import AgentProcess
-from tests.unit.server.certificates import write_files
+from tests.support.server.certificates import write_files
+from tests.support.serving import AgentProcess
 
 CANARY = "canary-7f3a"
 

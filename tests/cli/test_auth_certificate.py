@@ -9,8 +9,8 @@ import pytest
 
 from tests.cli.calling import Cli
 from tests.cli.test_card import published
-from tests.serving import AgentProcess
-from tests.unit.server.certificates import Files, write_files
+from tests.support.server.certificates import Files, write_files
+from tests.support.serving import AgentProcess
 
 DESK = Path(__file__).parents[2] / "examples" / "desk" / "agent.py"
 

@@ -16,8 +16,8 @@ import pytest
 
 from tests.cli.calling import Cli
 from tests.cli.fake import FakeAgent, Refusal, card, task
-from tests.terminal import CTRL_C, CTRL_D, Terminal, on_terminal
-from tests.unit.cli.commands import environment
+from tests.support.cli.commands import environment
+from tests.support.terminal import CTRL_C, CTRL_D, Terminal, on_terminal
 
 YOU, ANSWER = "you> ", "answer> "
 

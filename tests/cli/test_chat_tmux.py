@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.programs import need
-from tests.serving import AgentProcess
-from tests.unit.cli.commands import environment
+from tests.support.cli.commands import environment
+from tests.support.programs import need
+from tests.support.serving import AgentProcess
 
 DESK = Path(__file__).parents[2] / "examples" / "desk" / "agent.py"
 SECONDS = 20.0

@@ -8,7 +8,7 @@ import pytest
 import dragoman
 from tests.cli.calling import Cli
 from tests.cli.fake import FakeAgent, task
-from tests.programs import need
+from tests.support.programs import need
 
 
 def setting(cli: Cli, name: str, *flags: str, **variables: str) -> tuple[str | None, str]:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.cli.calling import Cli, Result
 from tests.cli.mini_agent import MiniAgent, Raw, Refused, Stream, mini_agent
-from tests.serving import AgentProcess
+from tests.support.serving import AgentProcess
 
 DESK = Path(__file__).parents[2] / "examples" / "desk" / "agent.py"
 LONG = ("--long-message", "count down from 20")

@@ -10,7 +10,7 @@ import pytest
 
 from dragoman.demo.refusals import REFUSALS
 from tests.cli.calling import Cli
-from tests.serving import AgentProcess
+from tests.support.serving import AgentProcess
 
 
 @pytest.mark.parametrize("name", ["demo-server", "server"])

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.cli.calling import Cli
-from tests.unit.cli.commands import environment
+from tests.support.cli.commands import environment
 
 
 def seen_by(each: Cli, *arguments: str) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import pytest
 from dragoman.cli.errors import EXIT_CODES
 from tests.cli.calling import Cli
 from tests.cli.fake import FakeAgent, Frames, Refusal, asking_for, card, task
-from tests.unit.cli.commands import environment
+from tests.support.cli.commands import environment
 
 NAMES = {
     "TaskNotFoundError": (-32001, 404, "TASK_NOT_FOUND"),

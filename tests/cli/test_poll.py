@@ -11,7 +11,7 @@ import pytest
 
 from tests.cli.calling import Cli
 from tests.cli.fake import FakeAgent, Frames, card, task
-from tests.unit.cli.commands import environment
+from tests.support.cli.commands import environment
 
 
 def test_task_poll_001_looks_once_or_waits(each: Cli) -> None:

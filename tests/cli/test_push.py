@@ -18,7 +18,7 @@ from dragoman.push.jwt_signing import sign_jwt
 from tests.cli.calling import Cli
 from tests.cli.fake import FakeAgent
 from tests.cli.webhooks import Pushing, deliver, update
-from tests.serving import free_port
+from tests.support.serving import free_port
 
 LISTEN = ("task", "push-config", "listen")
 

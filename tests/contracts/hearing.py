@@ -16,9 +16,9 @@ from dragoman.bus.local import LocalBus, LocalExchange
 from dragoman.bus.nats import NatsBus
 from dragoman.bus.postgres import PostgresBus
 from tests.durability.waiting import PATIENCE_SECONDS
-from tests.nats import nats_server
-from tests.postgres import database_for
-from tests.proxy import Proxy, proxied
+from tests.support.nats import nats_server
+from tests.support.postgres import database_for
+from tests.support.proxy import Proxy, proxied
 
 __all__ = ("NETWORKS", "Ear", "Network", "hear_of", "tell_until")
 

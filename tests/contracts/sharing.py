@@ -12,7 +12,7 @@ from typing import Final
 from dragoman.stores.base import SharedTaskStore
 from dragoman.stores.memory.shared import SharedMemoryTaskStore
 from dragoman.stores.postgres.store import PostgresTaskStore
-from tests.postgres import new_database
+from tests.support.postgres import new_database
 
 __all__ = ("SHARED_STORES",)
 

@@ -33,7 +33,7 @@ from dragoman.stores.memory.store import MemoryTaskStore
 from dragoman.stores.postgres.store import PostgresTaskStore
 from dragoman.stores.sqlite.store import SQLiteTaskStore
 from dragoman.stores.webhooks import EventKind, NewWebhook
-from tests.postgres import database_for
+from tests.support.postgres import database_for
 
 __all__ = (
     "ALICE",

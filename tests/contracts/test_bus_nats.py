@@ -17,9 +17,9 @@ from dragoman.bus.nats_address import DEFAULT_PREFIX
 from dragoman.bus.nats_client import HintClient
 from tests.contracts.hearing import Ear, hear_of, tell_until
 from tests.durability.waiting import until
-from tests.nats import NatsServer, nats_cluster, nats_server
-from tests.nats_keys import Issuer, credentials
-from tests.unit.server.certificates import Files, write_files
+from tests.support.nats import NatsServer, nats_cluster, nats_server
+from tests.support.nats_keys import Issuer, credentials
+from tests.support.server.certificates import Files, write_files
 
 USER = Issuer("user", bytes(32))
 OTHER = Issuer("user", bytes(range(32)))

@@ -14,7 +14,7 @@ from dragoman.bus.base import TaskMoved, WorkReleased
 from dragoman.bus.postgres import CHANNEL, PostgresBus
 from tests.contracts.hearing import Ear, hear_of, tell_until
 from tests.durability.waiting import find, until
-from tests.postgres import database_for, postgres_server
+from tests.support.postgres import database_for, postgres_server
 
 
 @asynccontextmanager

@@ -17,11 +17,11 @@ from typing import Final
 import httpx2
 import pytest
 
-from tests.programs import need
 from tests.scenarios.grpc_binding import Rpcs
-from tests.serving import AgentProcess, free_port
-from tests.unit.server.certificates import Files, write_files
-from tests.wire import Json, frames, message
+from tests.support.programs import need
+from tests.support.server.certificates import Files, write_files
+from tests.support.serving import AgentProcess, free_port
+from tests.support.wire import Json, frames, message
 
 CONFIG: Final = Path(__file__).parents[2] / "deploy" / "nginx.conf"
 AGENT: Final = Path(__file__).parents[1] / "durability" / "agent.py"

@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 
 from dragoman.cli.chat.commands import COMMANDS
-from tests.serving import AgentProcess
-from tests.terminal import on_terminal
-from tests.unit.cli.commands import environment
+from tests.support.cli.commands import environment
+from tests.support.serving import AgentProcess
+from tests.support.terminal import on_terminal
 
 PAGE = (Path(__file__).parents[2] / "docs" / "howto" / "chat.md").read_text("utf-8")
 ADDRESS = "http://127.0.0.1:8000"

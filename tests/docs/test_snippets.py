@@ -35,8 +35,8 @@ from typing import TypeAlias
 
 import pytest
 
-from tests.postgres import new_database
-from tests.serving import free_port
+from tests.support.postgres import new_database
+from tests.support.serving import free_port
 
 Json: TypeAlias = bool | float | str | list["Json"] | dict[str, "Json"] | None
 

@@ -14,7 +14,7 @@ import httpx2
 
 from tests.durability.following import Follower
 from tests.durability.witness import Inquiry, Witness, check_log, text_of
-from tests.wire import Frame, Json, Wire
+from tests.support.wire import Frame, Json, Wire
 
 __all__ = ("Crowd", "Inspection", "check_runs")
 

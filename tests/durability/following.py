@@ -12,7 +12,7 @@ from typing import Final
 import httpx2
 
 from tests.durability.witness import TERMINAL, Witness, text_of
-from tests.wire import Frame, Json, frames, message
+from tests.support.wire import Frame, Json, frames, message
 
 __all__ = ("Follower",)
 

@@ -12,7 +12,7 @@ from dragoman import Agent, Message, Part, Role
 from dragoman.model.operations import SendMessageRequest
 from dragoman.server.app import App, build_app
 from dragoman.stores.base import TaskStore
-from tests.wire import Wire
+from tests.support.wire import Wire
 
 __all__ = ("Hosted", "hosting", "send_request")
 

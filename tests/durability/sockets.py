@@ -11,7 +11,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from dragoman.bindings.sse import Parser
-from tests.wire import Frame
+from tests.support.wire import Frame
 
 __all__ = ("RawStream", "raw_stream")
 

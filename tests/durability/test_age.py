@@ -19,7 +19,7 @@ from dragoman.stores.sqlite.store import SQLiteTaskStore
 from dragoman.testing.clock import FakeClock
 from tests.durability.checking import check_store
 from tests.durability.hosting import hosting, send_request
-from tests.wire import message
+from tests.support.wire import message
 
 DAY_SECONDS: Final = 24 * 60 * 60
 OWNER: Final = Scope("", "anonymous")

@@ -18,8 +18,8 @@ from tests.durability.hosting import Hosted, hosting
 from tests.durability.recording import RecordingStore
 from tests.durability.waiting import PATIENCE_SECONDS, find, until
 from tests.durability.witness import text_of
-from tests.serving import serving
-from tests.wire import Json, Wire, message
+from tests.support.serving import serving
+from tests.support.wire import Json, Wire, message
 
 ROUNDS: Final = 124
 TERMINAL: Final = ("TASK_STATE_COMPLETED", "TASK_STATE_FAILED", "TASK_STATE_CANCELED")

@@ -20,8 +20,8 @@ import pytest
 
 from tests.durability.checking import check_remains, check_store
 from tests.durability.witness import Inquiry, Reading, Witness
-from tests.serving import AgentProcess
-from tests.wire import Frame, Json, Wire, frames, message
+from tests.support.serving import AgentProcess
+from tests.support.wire import Frame, Json, Wire, frames, message
 
 AGENT: Final = Path(__file__).with_name("agent.py")
 

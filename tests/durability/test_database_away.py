@@ -17,9 +17,9 @@ from dragoman.server.tasks.runtime import Runtime
 from dragoman.stores.postgres.store import PostgresTaskStore
 from tests.durability.hosting import Hosted, hosting
 from tests.durability.waiting import find, until
-from tests.postgres import running_postgres
-from tests.unit.server.agency import CALL, Held, send
-from tests.unit.server.fakes import SCOPE, ScriptedWorker
+from tests.support.postgres import running_postgres
+from tests.support.server.agency import CALL, Held, send
+from tests.support.server.fakes import SCOPE, ScriptedWorker
 
 LEASE_SECONDS: Final = 1.5
 OUTAGE_SECONDS: Final = 3.0

@@ -12,8 +12,8 @@ import pytest
 
 from tests.durability.waiting import find, until
 from tests.durability.witness import text_of
-from tests.serving import AgentProcess
-from tests.wire import Frame, Json, Wire, message
+from tests.support.serving import AgentProcess
+from tests.support.wire import Frame, Json, Wire, message
 
 AGENT: Final = Path(__file__).with_name("agent.py")
 LONG_GRACE: Final = 20.0

@@ -13,8 +13,8 @@ import pytest
 from dragoman import Agent, Context, Reply
 from tests.durability.waiting import PATIENCE_SECONDS, find, until
 from tests.durability.witness import text_of
-from tests.serving import serving
-from tests.wire import Frame, Json, Wire, message
+from tests.support.serving import serving
+from tests.support.wire import Frame, Json, Wire, message
 
 CALLERS: Final = 10
 

@@ -13,7 +13,7 @@ from dragoman import Agent, Context
 from dragoman.stores.sqlite.store import SQLiteTaskStore
 from tests.durability.hosting import Hosted, hosting
 from tests.durability.waiting import until
-from tests.wire import Json, message
+from tests.support.wire import Json, message
 
 IS_SOAK: Final = bool(os.environ.get("DRAGOMAN_SOAK"))
 CONVERSATIONS: Final = 100_000 if IS_SOAK else 3_000

@@ -12,7 +12,7 @@ from dragoman import Agent
 from dragoman.stores.memory.store import MemoryTaskStore
 from tests.durability.hosting import Hosted, hosting
 from tests.durability.recording import RecordingStore
-from tests.wire import message
+from tests.support.wire import message
 
 CHUNKS = 100
 FOR_OTHERS = (

@@ -20,9 +20,9 @@ from dragoman.stores.sqlite.inspection import looking_at
 from dragoman.stores.sqlite.webhook_rows import WebhookRows
 from tests.durability.checking import check_remains, check_store
 from tests.durability.witness import TERMINAL
-from tests.receivers import ReceiverProcess, Request
-from tests.serving import AgentProcess
-from tests.wire import Json, Wire, message
+from tests.support.receivers import ReceiverProcess, Request
+from tests.support.serving import AgentProcess
+from tests.support.wire import Json, Wire, message
 
 AGENT: Final = Path(__file__).with_name("agent.py")
 

@@ -12,14 +12,14 @@ from typing import Final
 import httpx2
 import pytest
 
-from tests.cluster import Replica, replicas
 from tests.durability.following import Follower
 from tests.durability.waiting import until
 from tests.durability.witness import Witness
-from tests.nats import nats_cluster, nats_server
-from tests.postgres import database_for
-from tests.proxy import proxied
-from tests.wire import message
+from tests.support.cluster import Replica, replicas
+from tests.support.nats import nats_cluster, nats_server
+from tests.support.postgres import database_for
+from tests.support.proxy import proxied
+from tests.support.wire import message
 
 AGENT: Final = Path(__file__).with_name("counting_agent.py")
 SETTINGS: Final = {"sweep_seconds": "0.5", "lease_seconds": "5"}

@@ -11,12 +11,12 @@ from typing import Final
 import httpx2
 import pytest
 
-from tests.cluster import Replica, replicas
 from tests.durability.following import Follower
 from tests.durability.waiting import find
 from tests.durability.witness import Witness, text_of
-from tests.postgres import database_for, postgres_server
-from tests.wire import message
+from tests.support.cluster import Replica, replicas
+from tests.support.postgres import database_for, postgres_server
+from tests.support.wire import message
 
 AGENT: Final = Path(__file__).with_name("counting_agent.py")
 REST_SECONDS: Final = 5

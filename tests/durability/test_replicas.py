@@ -18,14 +18,14 @@ from typing import Final
 
 import pytest
 
-from tests.balancer import balanced
-from tests.cluster import Replica, dragoman, replicas
 from tests.durability.crowd import Crowd, Inspection
 from tests.durability.following import Follower
-from tests.nats import NatsServer, nats_server
-from tests.ports import steady_port
-from tests.postgres import PostgresServer
-from tests.wire import Wire
+from tests.support.balancer import balanced
+from tests.support.cluster import Replica, dragoman, replicas
+from tests.support.nats import NatsServer, nats_server
+from tests.support.ports import steady_port
+from tests.support.postgres import PostgresServer
+from tests.support.wire import Wire
 
 AGENT: Final = Path(__file__).with_name("counting_agent.py")
 

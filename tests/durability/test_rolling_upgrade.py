@@ -14,13 +14,13 @@ import pytest
 
 from dragoman.stores.postgres.connection import Database
 from dragoman.stores.postgres.schema import latest_version
-from tests.balancer import balanced
-from tests.cluster import PATIENCE_SECONDS, THIS_VERSION, Replica, dragoman, replicas
 from tests.durability.crowd import Crowd, Inspection
 from tests.durability.waiting import find, until
 from tests.durability.witness import TERMINAL, check_log, text_of
-from tests.postgres import database_for
-from tests.wire import Json, Wire, message
+from tests.support.balancer import balanced
+from tests.support.cluster import PATIENCE_SECONDS, THIS_VERSION, Replica, dragoman, replicas
+from tests.support.postgres import database_for
+from tests.support.wire import Json, Wire, message
 
 HERE: Final = Path(__file__).parent
 FIRST_SCHEMA: Final = HERE.parent / "vectors" / "postgres" / "0001.sql"

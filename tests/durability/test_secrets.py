@@ -13,7 +13,7 @@ import pytest
 
 from dragoman import connect
 from dragoman.client.discovery.card_cache import CardCache
-from tests.serving import AgentProcess
+from tests.support.serving import AgentProcess
 
 AGENT: Final = Path(__file__).with_name("secret_agent.py")
 SECRET: Final = "-".join(("open", "sesame", "4711"))

@@ -19,7 +19,7 @@ from dragoman.stores.sqlite.store import SQLiteTaskStore
 from tests.durability.hosting import Hosted, hosting, send_request
 from tests.durability.waiting import PATIENCE_SECONDS, find, until
 from tests.durability.witness import text_of
-from tests.wire import Json, message
+from tests.support.wire import Json, message
 
 TERMINAL: Final = ("TASK_STATE_COMPLETED", "TASK_STATE_FAILED", "TASK_STATE_CANCELED")
 

@@ -17,7 +17,7 @@ from dragoman.stores.sqlite.store import SQLiteTaskStore
 from dragoman.stores.sqlite.writer import BatchWriter
 from tests.durability.hosting import Hosted, hosting
 from tests.durability.waiting import PATIENCE_SECONDS, until
-from tests.wire import Json, message
+from tests.support.wire import Json, message
 
 Trouble: TypeAlias = Callable[[Path, pytest.MonkeyPatch], AbstractContextManager[None]]
 

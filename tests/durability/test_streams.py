@@ -22,8 +22,8 @@ from dragoman.server.tasks.turn import BACKLOG_EVENTS
 from dragoman.service.service import Call, EventStream
 from tests.durability.sockets import RawStream, raw_stream
 from tests.durability.waiting import PATIENCE_SECONDS, find, until
-from tests.serving import Served, serving
-from tests.wire import Frame, Wire, message
+from tests.support.serving import Served, serving
+from tests.support.wire import Frame, Wire, message
 
 STALL_SECONDS: Final = 1.0
 """Long enough for a reader on a busy machine to show that it is alive."""

@@ -18,7 +18,7 @@ from dragoman.errors import UnavailableError
 from dragoman.model.tasks import TaskState
 from dragoman.testing import served
 from tests.durability.checking import check_store
-from tests.serving import AgentProcess
+from tests.support.serving import AgentProcess
 
 AGENT: Final = Path(__file__).with_name("trapped_travel.py")
 

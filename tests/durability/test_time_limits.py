@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from dragoman import Agent, Context
-from tests.serving import serving
-from tests.wire import Wire, message
+from tests.support.serving import serving
+from tests.support.wire import Wire, message
 
 LIMIT_SECONDS = 0.3
 

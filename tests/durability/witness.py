@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from random import Random
 
-from tests.wire import Frame, Json, Wire
+from tests.support.wire import Frame, Json, Wire
 
 __all__ = ("Inquiry", "Reading", "TaskWitness", "Witness", "text_of")
 

@@ -38,7 +38,7 @@ from dragoman.model.messages import Message, Role
 from dragoman.model.parts import Part
 from dragoman.model.tasks import TERMINAL, Artifact, Task, TaskState
 from dragoman.model.timestamps import parse_timestamp
-from tests.strategies import json_objects, part_values, string_lists, texts
+from tests.support.strategies import json_objects, part_values, string_lists, texts
 
 START_MS: Final = 1_700_000_000_000
 

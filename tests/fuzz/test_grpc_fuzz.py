@@ -22,13 +22,13 @@ from hypothesis import strategies as st
 
 from tests.fuzz.test_wire_fuzz import check_that_it_works, edited, make_agent
 from tests.scenarios.grpc_binding import V0_3_SERVICE, V1_0_SERVICE, Rpcs, aio
-from tests.serving import Served, serving
+from tests.support.serving import Served, serving
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
     from tests.scenarios.grpc_binding import Metadata
-    from tests.wire import Json
+    from tests.support.wire import Json
 
 _ids = count(1)
 

@@ -11,7 +11,7 @@ from dragoman.bindings.http2.errors import ErrorCode
 from dragoman.bindings.http2.events import DataReceived, Event, RequestReceived
 from dragoman.bindings.http2.grpc_framing import GrpcFailedError, MessageReader, frame_message
 from dragoman.bindings.http2.hpack import encode_headers
-from tests.unit.bindings.http2.peer import BLOCK, GREETING, REQUEST, TRAILERS, data, request
+from tests.support.bindings.http2.peer import BLOCK, GREETING, REQUEST, TRAILERS, data, request
 
 # They are quick, so there may be more of them; ``make soak`` tries sixty times as many.
 MANY = settings(max_examples=20 * settings().max_examples)

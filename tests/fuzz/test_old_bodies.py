@@ -31,13 +31,13 @@ from tests.fuzz.test_wire_fuzz import (
     request,
 )
 from tests.scenarios.old_wire import ERRORS_0_1, ERRORS_0_3
-from tests.serving import Served, serving
-from tests.strategies import json_values
+from tests.support.serving import Served, serving
+from tests.support.strategies import json_values
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from tests.wire import Json
+    from tests.support.wire import Json
 
 _ids = count(1)
 

@@ -42,8 +42,8 @@ from dragoman.stores.base import TaskQuery
 from dragoman.testing.clock import FakeClock
 from tests.fuzz.shaken_store import Dice, ShakenStore
 from tests.scenarios.replicas.replicas import Member, Replicas, in_memory
-from tests.unit.server.agency import send
-from tests.unit.server.fakes import SCOPE, ScriptedWorker, agent_message
+from tests.support.server.agency import send
+from tests.support.server.fakes import SCOPE, ScriptedWorker, agent_message
 
 pytestmark = pytest.mark.anyio
 

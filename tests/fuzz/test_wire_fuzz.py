@@ -17,13 +17,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman import Agent, Artifact, Message, Reply
-from tests.serving import Served, serving
-from tests.strategies import json_values
+from tests.support.serving import Served, serving
+from tests.support.strategies import json_values
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from tests.wire import Json
+    from tests.support.wire import Json
 
 TIMEOUT_SECONDS: Final = 5
 

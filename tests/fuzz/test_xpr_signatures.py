@@ -22,7 +22,7 @@ from dragoman.extensions.xpr.texts import write_text
 from dragoman.extensions.xpr.trust import TrustFacts, TrustPolicy
 from dragoman.testing.chain import FakeChain
 from dragoman.testing.clock import FakeClock
-from tests.chain_double import VECTORS
+from tests.support.chain_double import VECTORS
 
 IS_SOAK: Final = bool(os.environ.get("DRAGOMAN_SOAK"))
 SIGNATURES: Final = 100_000 if IS_SOAK else 3_000

@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator
 
 import pytest
 
-from tests.unit.server.grpc_fakes import FakePerforms, OnePort, new_server, one_port
+from tests.support.server.grpc_fakes import FakePerforms, OnePort, new_server, one_port
 
 
 @pytest.fixture

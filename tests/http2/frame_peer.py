@@ -20,7 +20,7 @@ from hyperframe.frame import (
     SettingsFrame,
 )
 
-from tests.unit.server.grpc_fakes import SEND
+from tests.support.server.grpc_fakes import SEND
 
 __all__ = (
     "ALIVE",

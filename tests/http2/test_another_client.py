@@ -20,7 +20,7 @@ from h2.events import (
 from dragoman.bindings.http2.grpc_framing import frame_message
 from dragoman.model.documents import EventDocument
 from tests.http2.frame_peer import REQUEST
-from tests.unit.server.grpc_fakes import (
+from tests.support.server.grpc_fakes import (
     STREAM,
     Answered,
     FakePerforms,

@@ -32,7 +32,7 @@ from tests.http2.frame_peer import (
     raw,
     request,
 )
-from tests.unit.server.grpc_fakes import (
+from tests.support.server.grpc_fakes import (
     STREAM,
     Answered,
     FakePerforms,

@@ -22,7 +22,7 @@ from tests.http2.frame_peer import (
     raw,
     request,
 )
-from tests.unit.server.grpc_fakes import FakePerforms, OnePort, new_server
+from tests.support.server.grpc_fakes import FakePerforms, OnePort, new_server
 
 PROTOCOL = Ends(ErrorCode.PROTOCOL_ERROR)
 SIZE = Ends(ErrorCode.FRAME_SIZE_ERROR)

@@ -16,7 +16,7 @@ from tests.http2.frame_peer import (
     data,
     request,
 )
-from tests.unit.server.grpc_fakes import FakePerforms, OnePort
+from tests.support.server.grpc_fakes import FakePerforms, OnePort
 
 MALFORMED = Resets(ErrorCode.PROTOCOL_ERROR)
 MESSAGE = b"\0\0\0\0\2hi"

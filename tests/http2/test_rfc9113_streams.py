@@ -24,7 +24,7 @@ from tests.http2.frame_peer import (
     data,
     request,
 )
-from tests.unit.server.grpc_fakes import OnePort
+from tests.support.server.grpc_fakes import OnePort
 
 PROTOCOL = Ends(ErrorCode.PROTOCOL_ERROR)
 CLOSED = Ends(ErrorCode.STREAM_CLOSED)

@@ -17,7 +17,7 @@ from tests.http2.frame_peer import (
     raw,
     request,
 )
-from tests.unit.server.grpc_fakes import SEND, FakePerforms, new_server, one_port
+from tests.support.server.grpc_fakes import SEND, FakePerforms, new_server, one_port
 
 MESSAGE = b"\0\0\0\0\2hi"
 SHORT = 0.1

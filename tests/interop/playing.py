@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from tests.interop.environments import PEERS, environment
 from tests.interop.reading import in_words_of_1_0
-from tests.wire import Json
+from tests.support.wire import Json
 
 __all__ = ("Saw", "play")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from tests.wire import Json
+from tests.support.wire import Json
 
 __all__ = ("final_marks", "in_words_of_1_0", "kinds", "said", "texts")
 

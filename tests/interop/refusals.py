@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tests.wire import Json
+from tests.support.wire import Json
 
 __all__ = ("assert_refused",)
 

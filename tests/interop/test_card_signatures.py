@@ -19,7 +19,7 @@ from dragoman.server.cards.card import CardDesk
 from dragoman.server.cards.signing import CardSigning
 from tests.interop.environments import PEERS, UnreachableError, environment
 from tests.scenarios.agents import make_agent
-from tests.unit.auth.signing_cards import EMPTIES, FULL, OLD, document_of, new_key
+from tests.support.auth.signing_cards import EMPTIES, FULL, OLD, document_of, new_key
 
 pytestmark = [
     pytest.mark.interop,

@@ -11,7 +11,7 @@ import pytest
 
 from tests.interop.playing import Saw
 from tests.interop.reading import kinds, said, texts
-from tests.serving import AgentProcess
+from tests.support.serving import AgentProcess
 
 pytestmark = [
     pytest.mark.interop,

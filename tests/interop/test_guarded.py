@@ -19,10 +19,10 @@ from dragoman.clock import SystemClock
 from dragoman.testing.clock import FakeClock
 from tests.interop.environments import PEERS, Environment
 from tests.scenarios.guard.certificates import CertificateAuthority
-from tests.serving import AgentProcess
-from tests.unit.auth.issuing import Issuer
-from tests.unit.server.certificates import write_files
-from tests.wire import Json
+from tests.support.auth.issuing import Issuer
+from tests.support.server.certificates import write_files
+from tests.support.serving import AgentProcess
+from tests.support.wire import Json
 
 pytestmark = [
     pytest.mark.interop,

@@ -15,8 +15,8 @@ import pytest
 from tests.interop.playing import Saw
 from tests.interop.reading import final_marks, kinds, said, texts
 from tests.interop.refusals import assert_refused
-from tests.serving import AgentProcess
-from tests.wire import Json
+from tests.support.serving import AgentProcess
+from tests.support.wire import Json
 
 pytestmark = [
     pytest.mark.interop,

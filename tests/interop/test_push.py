@@ -19,9 +19,9 @@ from tests.interop.environments import PEERS, environment
 from tests.interop.playing import Saw
 from tests.interop.refusals import assert_refused
 from tests.interop.test_peers import ALL, NEW, OLD, OLDEST_IN_PROTOBUF, over_all_bindings
-from tests.receivers import ReceiverProcess, Request
-from tests.serving import AgentProcess
-from tests.wire import Json
+from tests.support.receivers import ReceiverProcess, Request
+from tests.support.serving import AgentProcess
+from tests.support.wire import Json
 
 pytestmark = [
     pytest.mark.interop,

@@ -13,8 +13,8 @@ import pytest
 
 from dragoman import Agent, Context
 from tests.interop.environments import Environment
-from tests.serving import serving
-from tests.wire import Json
+from tests.support.serving import serving
+from tests.support.wire import Json
 
 pytestmark = [
     pytest.mark.interop,

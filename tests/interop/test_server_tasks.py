@@ -40,7 +40,7 @@ from tests.interop.peculiarities import (
     PUSH_WITHOUT_LIST_AND_DELETE,
     SENDS_ALWAYS_WAIT,
 )
-from tests.proxy import Proxy, proxied
+from tests.support.proxy import Proxy, proxied
 
 pytestmark = [
     pytest.mark.interop,

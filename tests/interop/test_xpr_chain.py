@@ -26,11 +26,11 @@ from dragoman.extensions.xpr.errors import QueryRefusedError
 from dragoman.extensions.xpr.keys import PrivateKey
 from dragoman.extensions.xpr.rpc import ChainRpc
 from dragoman.testing.clock import FakeClock
-from tests.chain_double import VECTORS
-from tests.chain_node import TABLES, ChainNode, running_node
-from tests.chain_packing import integer, name
 from tests.interop.environments import UnreachableError
-from tests.serving import serving
+from tests.support.chain_double import VECTORS
+from tests.support.chain_node import TABLES, ChainNode, running_node
+from tests.support.chain_packing import integer, name
+from tests.support.serving import serving
 
 pytestmark = [
     pytest.mark.interop,

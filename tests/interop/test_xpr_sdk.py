@@ -22,10 +22,10 @@ from dragoman.extensions.xpr.rows import AgentRow
 from dragoman.extensions.xpr.signatures import Signature, sign
 from dragoman.extensions.xpr.signing import Claim, check_signer, digest_of
 from dragoman.testing.chain import FakeChain
-from tests.chain_double import VECTORS
 from tests.interop.conftest import Missing
 from tests.interop.environments import PEERS, UnreachableError, environment
-from tests.serving import serving
+from tests.support.chain_double import VECTORS
+from tests.support.serving import serving
 
 pytestmark = [
     pytest.mark.interop,

@@ -6,7 +6,7 @@ from itertools import count
 from typing import Any
 
 from dragoman import Agent, Artifact, Context, File, Message, Part, Rejected, Reply
-from tests.wire import Json, message
+from tests.support.wire import Json, message
 
 __all__ = ("GATES", "SECRET", "Gate", "make_agent", "to")
 

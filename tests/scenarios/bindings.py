@@ -19,7 +19,7 @@ import httpx2
 import pytest
 
 from tests.scenarios.grpc_binding import V1_0_SERVICE, Rpcs, StatusError, code_of
-from tests.wire import Frame, Json
+from tests.support.wire import Frame, Json
 
 __all__ = (
     "BINDINGS",

@@ -10,7 +10,7 @@ import pytest
 from dragoman.client.discovery.card_cache import CardCache
 from tests.scenarios.agents import GATES, Gate, make_agent
 from tests.scenarios.bindings import BINDINGS, Binding, HttpJson, JsonRpc
-from tests.serving import Served, serving
+from tests.support.serving import Served, serving
 
 _contexts = count(1)
 

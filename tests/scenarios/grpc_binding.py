@@ -15,7 +15,7 @@ from google.protobuf import any_pb2, duration_pb2, json_format, message_factory
 from google.protobuf.descriptor_pb2 import FieldDescriptorProto, FileDescriptorProto
 from google.protobuf.descriptor_pool import DescriptorPool
 
-from tests.wire import Json
+from tests.support.wire import Json
 
 __all__ = (
     "V0_3_SERVICE",

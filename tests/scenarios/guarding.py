@@ -30,7 +30,7 @@ from tests.scenarios.old_wire import (
     V0_3Http,
     V0_3Schema,
 )
-from tests.wire import Json, message
+from tests.support.wire import Json, message
 
 __all__ = (
     "KEY_HEADER",

@@ -11,7 +11,7 @@ from base64 import b64decode, b64encode
 from collections.abc import Mapping
 from typing import ClassVar, Final, NamedTuple, TypeAlias
 
-from tests.wire import Json
+from tests.support.wire import Json
 
 __all__ = (
     "GRAMMAR_0_1",

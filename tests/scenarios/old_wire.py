@@ -29,7 +29,7 @@ from tests.scenarios.old_forms import (
     Seen,
     Step,
 )
-from tests.wire import Frame, Json
+from tests.support.wire import Frame, Json
 
 __all__ = (
     "ERRORS_0_1",

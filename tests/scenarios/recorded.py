@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from tests.wire import Json
+from tests.support.wire import Json
 
 __all__ = ("Shape", "check_card", "parts_of")
 

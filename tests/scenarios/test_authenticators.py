@@ -24,8 +24,8 @@ from dragoman.client.connect import connect
 from dragoman.errors import PermissionDeniedError, UnauthenticatedError
 from dragoman.model.security import HTTPAuthSecurityScheme, SecurityScheme
 from dragoman.testing.clock import FakeClock
-from tests.serving import serving
-from tests.unit.auth.issuing import AUDIENCE, Issuer, issuing
+from tests.support.auth.issuing import AUDIENCE, Issuer, issuing
+from tests.support.serving import serving
 
 BINDINGS = ("JSONRPC", "HTTP+JSON", "GRPC")
 KEYS = {"the-key": "ada"}

@@ -9,8 +9,8 @@ import pytest
 from dragoman import Context
 from tests.scenarios.agents import Gate, make_agent, to
 from tests.scenarios.bindings import Binding, expect
-from tests.serving import serving
-from tests.wire import message
+from tests.support.serving import serving
+from tests.support.wire import message
 
 
 @pytest.mark.requirement("R-3.1.5-2")

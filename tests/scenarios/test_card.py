@@ -12,8 +12,8 @@ from dragoman import Agent, UsageError
 from dragoman.server.app import build_app
 from tests.scenarios.agents import make_agent
 from tests.scenarios.bindings import HttpJson, JsonRpc
-from tests.serving import Served, serving
-from tests.wire import Json, message
+from tests.support.serving import Served, serving
+from tests.support.wire import Json, message
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -30,7 +30,7 @@ from dragoman.model.operations import (
 from dragoman.service.service import Call
 from tests.scenarios.agents import Gate
 from tests.scenarios.clients import WAYS, Way
-from tests.serving import Served
+from tests.support.serving import Served
 
 
 @pytest.fixture(params=WAYS, ids=str)

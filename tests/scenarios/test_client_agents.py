@@ -15,7 +15,7 @@ from dragoman.client.errors import NoInterfaceError
 from dragoman.errors import ExtendedAgentCardNotConfiguredError, ExtensionSupportRequiredError
 from dragoman.model.cards import AgentCapabilities, AgentCard
 from tests.scenarios.clients import WAYS, Way
-from tests.serving import AgentProcess, Served, serving
+from tests.support.serving import AgentProcess, Served, serving
 
 
 @pytest.fixture(params=WAYS, ids=str)

@@ -10,9 +10,9 @@ import httpx2
 import pytest
 
 from tests.scenarios.grpc_binding import Rpcs
-from tests.serving import AgentProcess
-from tests.unit.server.certificates import Files, write_files
-from tests.wire import Json, message
+from tests.support.server.certificates import Files, write_files
+from tests.support.serving import AgentProcess
+from tests.support.wire import Json, message
 
 AGENT = """
 from dragoman import Agent, Context

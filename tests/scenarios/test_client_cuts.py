@@ -15,9 +15,9 @@ from dragoman.client.errors import CutError, UnreachableError
 from dragoman.client.retry import NEVER, RetryPolicy
 from dragoman.model.operations import SubscribeToTaskRequest
 from dragoman.service.service import Call
-from tests.proxy import Proxy, proxied
 from tests.scenarios.clients import WAYS, Way
-from tests.serving import Served, serving
+from tests.support.proxy import Proxy, proxied
+from tests.support.serving import Served, serving
 
 CUTS = 50 if os.environ.get("DRAGOMAN_SOAK") else 10
 CHUNKS = 1000

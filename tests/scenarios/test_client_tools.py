@@ -26,8 +26,8 @@ from dragoman.extensions.agent_tools.exchange import ToolResult, ToolUse
 from dragoman.model.client_tools import CLIENT_TOOLS
 from dragoman.testing import FakeClock, pair, served_sync
 from tests.scenarios.clients import WAYS, Way
-from tests.serving import serving
-from tests.tracing import Traced
+from tests.support.serving import serving
+from tests.support.tracing import Traced
 
 BACKGROUND: Final = 4
 """What sleeps in every server: heartbeats, rounds, housekeeping and the sender of notifications."""

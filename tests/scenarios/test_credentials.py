@@ -36,9 +36,9 @@ from dragoman.model.security import (
     StringList,
 )
 from tests.scenarios.authority import Authority, Guard, Shown, listening
-from tests.serving import serving
-from tests.unit.auth.answering import HurriedClock
-from tests.unit.server.certificates import write_files
+from tests.support.auth.answering import HurriedClock
+from tests.support.server.certificates import write_files
+from tests.support.serving import serving
 
 SECRET = "s3cret"  # noqa: S105 - of a server that lives as long as a test
 

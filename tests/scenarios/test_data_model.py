@@ -10,7 +10,7 @@ import pytest
 
 from tests.scenarios.agents import Gate, to
 from tests.scenarios.bindings import Binding, HttpJson, JsonRpc, drain
-from tests.wire import Json, message
+from tests.support.wire import Json, message
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

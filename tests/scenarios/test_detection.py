@@ -20,12 +20,12 @@ from tests.scenarios.old_wire import (
     data_of,
     refused,
 )
-from tests.serving import Served, serving
+from tests.support.serving import Served, serving
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from tests.wire import Json
+    from tests.support.wire import Json
 
 
 @pytest.fixture(scope="module")

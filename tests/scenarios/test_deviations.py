@@ -9,13 +9,13 @@ import pytest
 from tests.scenarios.agents import make_agent
 from tests.scenarios.old_forms import Blob
 from tests.scenarios.old_wire import SPEAKERS, V0_1, V0_3, V1_0, Speaker, refused
-from tests.serving import Served, serving
+from tests.support.serving import Served, serving
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from tests.scenarios.agents import Gate
-    from tests.wire import Json
+    from tests.support.wire import Json
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import pytest
 
 from dragoman.server.app import build_app
 from tests.scenarios.agents import make_agent
-from tests.wire import Json
+from tests.support.wire import Json
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

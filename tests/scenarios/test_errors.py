@@ -21,8 +21,8 @@ from tests.scenarios.bindings import (
     RefusedError,
     expect,
 )
-from tests.serving import Served, serving
-from tests.wire import Json, message
+from tests.support.serving import Served, serving
+from tests.support.wire import Json, message
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable

@@ -15,8 +15,8 @@ from dragoman.client.connect import connect
 from dragoman.testing.clock import FakeClock
 from tests.scenarios.agents import Gate, make_agent, to
 from tests.scenarios.bindings import Binding, Grpc, HttpJson, JsonRpc, expect
-from tests.serving import serving
-from tests.unit.auth.issuing import AUDIENCE, Issuer
+from tests.support.auth.issuing import AUDIENCE, Issuer
+from tests.support.serving import serving
 
 LIFETIME_SECONDS = 600
 """Of the tokens of ``Issuer``."""

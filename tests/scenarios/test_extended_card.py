@@ -6,7 +6,7 @@ import pytest
 
 from tests.scenarios.agents import make_agent
 from tests.scenarios.bindings import Binding, JsonRpc, expect
-from tests.serving import serving
+from tests.support.serving import serving
 
 
 @pytest.mark.requirement("R-3.1.11-1", "R-3.1.11-6", "R-3.3.4-4", "R-13.3-13", "R-3.3.4-1")

@@ -10,8 +10,8 @@ from dragoman import AgentExtension
 from tests.scenarios.agents import make_agent, to
 from tests.scenarios.bindings import OPERATIONS, Binding, drain, expect
 from tests.scenarios.test_capabilities import PARAMS
-from tests.serving import Served, serving
-from tests.wire import Json, message
+from tests.support.serving import Served, serving
+from tests.support.wire import Json, message
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping

@@ -3,8 +3,8 @@
 import asyncio
 
 from dragoman import Agent, Context
-from tests.serving import serving
-from tests.wire import Wire, message
+from tests.support.serving import serving
+from tests.support.wire import Wire, message
 
 agent = Agent("Impatient", "Asks, and goes on without an answer.")
 

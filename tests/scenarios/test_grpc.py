@@ -26,14 +26,14 @@ from tests.scenarios.grpc_binding import (
     listed_services,
 )
 from tests.scenarios.test_errors import WAYS, refusal
-from tests.serving import Served, serving
-from tests.unit.server.certificates import write_files
-from tests.wire import message
+from tests.support.server.certificates import write_files
+from tests.support.serving import Served, serving
+from tests.support.wire import message
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from tests.wire import Json
+    from tests.support.wire import Json
 
 TIMES: Final = "https://ext.example/timestamps/v1"
 TRACE: Final = "https://ext.example/trace/v2"

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from tests.scenarios.agents import Gate
     from tests.scenarios.old_forms import Step
-    from tests.serving import Served
-    from tests.wire import Frame, Json
+    from tests.support.serving import Served
+    from tests.support.wire import Frame, Json
 
 
 class V1_0Grpc(Grpc, V1_0):  # noqa: N801 - the name of the version

@@ -13,14 +13,14 @@ from tests.scenarios.agents import make_agent
 from tests.scenarios.bindings import Grpc
 from tests.scenarios.grpc_binding import V0_3_SERVICE, Rpcs, StatusError, described_methods
 from tests.scenarios.old_forms import GRAMMAR_PROTO, Blob, Saying
-from tests.serving import Served, serving
+from tests.support.serving import Served, serving
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable
 
     from tests.scenarios.agents import Gate
     from tests.scenarios.old_forms import Piece, Seen
-    from tests.wire import Json
+    from tests.support.wire import Json
 
 _ids = count(1)
 

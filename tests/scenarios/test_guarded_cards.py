@@ -20,8 +20,8 @@ from tests.scenarios.agents import make_agent
 from tests.scenarios.bindings import Grpc, HttpJson, JsonRpc, expect
 from tests.scenarios.grpc_binding import V0_3_SERVICE, Rpcs
 from tests.scenarios.guarding import KEY_HEADER, PEOPLE, Keys, guarded_agent
-from tests.serving import Served, serving
-from tests.wire import Json
+from tests.support.serving import Served, serving
+from tests.support.wire import Json
 
 CARD = "/.well-known/agent-card.json"
 

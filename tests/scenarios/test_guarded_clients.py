@@ -13,7 +13,7 @@ from dragoman.auth.incoming.passwords import hash_password
 from dragoman.auth.outgoing.credentials import ApiKey, Basic, Credentials
 from dragoman.errors import PermissionDeniedError, UnauthenticatedError
 from tests.scenarios.guarding import KEY_HEADER, PEOPLE, guarded_agent
-from tests.serving import Served, serving
+from tests.support.serving import Served, serving
 
 WAYS = [
     ("1.0", "JSONRPC"),

@@ -8,10 +8,10 @@ import pytest
 
 from tests.scenarios.agents import Gate, to
 from tests.scenarios.bindings import Binding, drain, expect
-from tests.wire import message
+from tests.support.wire import message
 
 if TYPE_CHECKING:
-    from tests.wire import Json
+    from tests.support.wire import Json
 
 EVERYTHING = ["sum", "One?", "1", "Two?", "2"]
 

@@ -8,8 +8,8 @@ import pytest
 
 from tests.scenarios.agents import make_agent, to
 from tests.scenarios.bindings import HttpJson, JsonRpc
-from tests.serving import serving
-from tests.wire import Json, message
+from tests.support.serving import serving
+from tests.support.wire import Json, message
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -13,8 +13,8 @@ import pytest
 
 from tests.scenarios.agents import make_agent, to
 from tests.scenarios.bindings import Binding, Grpc, HttpJson, JsonRpc, expect
-from tests.serving import Served, serving
-from tests.wire import Json, message
+from tests.support.serving import Served, serving
+from tests.support.wire import Json, message
 
 KINDS = [JsonRpc, HttpJson, Grpc]
 

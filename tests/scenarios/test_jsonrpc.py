@@ -8,7 +8,7 @@ import pytest
 
 from tests.scenarios.bindings import OPERATIONS, JsonRpc
 from tests.scenarios.test_capabilities import PARAMS
-from tests.wire import Json, message
+from tests.support.wire import Json, message
 
 if TYPE_CHECKING:
     import httpx2

@@ -8,7 +8,7 @@ import pytest
 
 from tests.scenarios.agents import Gate, to
 from tests.scenarios.bindings import Binding, HttpJson, JsonRpc, expect
-from tests.wire import Json, message
+from tests.support.wire import Json, message
 
 
 def texts(task: Json) -> list[str]:

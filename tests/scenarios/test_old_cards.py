@@ -12,14 +12,14 @@ from dragoman.dialects.v1_0.card import decode_card as decode_card_1_0
 from dragoman.model.cards import AgentProvider
 from tests.scenarios.agents import make_agent
 from tests.scenarios.old_wire import V0_1, V0_2, V0_3, V1_0, Speaker, V0_3Http
-from tests.serving import Served, serving
+from tests.support.serving import Served, serving
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     import httpx2
 
-    from tests.wire import Json
+    from tests.support.wire import Json
 
 PATHS: Final = ("/.well-known/agent-card.json", "/.well-known/agent.json")
 FORMS: Final = ("", "1.0", "0.3", "0.2", "0.1")

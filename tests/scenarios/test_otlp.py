@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from tests.collector import Collector, until
-from tests.postgres import new_database
-from tests.serving import AgentProcess
+from tests.support.collector import Collector, until
+from tests.support.postgres import new_database
+from tests.support.serving import AgentProcess
 
 TRACE = "0af7651916cd43dd8448eb211c80319c"
 PARENT = f"00-{TRACE}-b7ad6b7169203331-01"

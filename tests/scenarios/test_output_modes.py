@@ -6,7 +6,7 @@ import pytest
 
 from tests.scenarios.agents import to
 from tests.scenarios.bindings import Binding, drain
-from tests.wire import Json
+from tests.support.wire import Json
 
 
 @pytest.mark.requirement("R-3.2.2-9")

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from tests.scenarios.agents import Gate
     from tests.scenarios.old_forms import Step
-    from tests.serving import Served
+    from tests.support.serving import Served
 
 ASKERS: Final = (V0_1, V0_2, V0_3, V0_3Http, V1_0)
 

@@ -12,8 +12,8 @@ from tests.durability.waiting import find
 from tests.scenarios.agents import Gate, make_agent
 from tests.scenarios.bindings import BINDINGS, Binding, Grpc, HttpJson, JsonRpc, drain, expect
 from tests.scenarios.webhooks import INNER, SECRET, TOKEN, Hook, hooked
-from tests.serving import Served, serving
-from tests.wire import Json, message
+from tests.support.serving import Served, serving
+from tests.support.wire import Json, message
 
 CREATE, GET, LIST, DELETE = (
     "CreateTaskPushNotificationConfig",

@@ -26,8 +26,8 @@ from dragoman.server.webhooks.keys import KEYS_SUFFIX
 from tests.durability.waiting import until
 from tests.scenarios.agents import make_agent
 from tests.scenarios.webhooks import INNER
-from tests.serving import Served, serving
-from tests.wire import Json, Wire, message
+from tests.support.serving import Served, serving
+from tests.support.wire import Json, Wire, message
 
 TOKEN: Final = "a token"  # noqa: S105 - of a test
 SECRET: Final = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD"  # noqa: S105 - of a test

@@ -16,9 +16,9 @@ from dragoman.stores.sqlite.inspection import looking_at
 from dragoman.stores.sqlite.webhook_rows import WebhookRows
 from tests.cli.calling import Cli
 from tests.durability.waiting import until
-from tests.receivers import RETRY_AFTER_SECONDS, Mode, ReceiverProcess
-from tests.serving import AgentProcess
-from tests.wire import Json, Wire, message
+from tests.support.receivers import RETRY_AFTER_SECONDS, Mode, ReceiverProcess
+from tests.support.serving import AgentProcess
+from tests.support.wire import Json, Wire, message
 
 pytestmark = pytest.mark.timeout(60)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.scenarios.bindings import Binding, expect
-from tests.serving import Served
-from tests.wire import Json, message
+from tests.support.serving import Served
+from tests.support.wire import Json, message
 
 CONFIG: Json = {"url": "https://client.example/hook", "token": "t", "id": "p-1"}
 

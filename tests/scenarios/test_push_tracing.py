@@ -9,10 +9,10 @@ import pytest
 from dragoman import Agent, Context, connect, telemetry
 from dragoman.model.push import TaskPushNotificationConfig
 from tests.durability.waiting import until
-from tests.receivers import ReceiverProcess, Request
 from tests.scenarios.webhooks import INNER
-from tests.serving import serving
-from tests.tracing import Traced
+from tests.support.receivers import ReceiverProcess, Request
+from tests.support.serving import serving
+from tests.support.tracing import Traced
 
 FIRST = "0af7651916cd43dd8448eb211c80319c"
 SECOND = "4bf92f3577b34da6a3ce929d0e0e4736"

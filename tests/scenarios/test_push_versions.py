@@ -16,8 +16,8 @@ from tests.scenarios.guarding import OldGrpc
 from tests.scenarios.old_forms import GRAMMAR_PROTO, Saying
 from tests.scenarios.old_wire import V0_1, V0_2, V0_3, Speaker, V0_3Http, V0_3Schema, refused
 from tests.scenarios.webhooks import INNER, SECRET, TOKEN, Hook, Post, hooked
-from tests.serving import Served, serving
-from tests.wire import Json, message
+from tests.support.serving import Served, serving
+from tests.support.wire import Json, message
 
 SHOWN: Final = {"schemes": ["Bearer"]}
 """What is shown of credentials: all but the secret (Q-17)."""

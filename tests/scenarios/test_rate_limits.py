@@ -25,7 +25,7 @@ from tests.scenarios.guarding import (
     hear,
     keyed,
 )
-from tests.serving import serving
+from tests.support.serving import serving
 
 RETRY_INFO: Final = "type.googleapis.com/google.rpc.RetryInfo"
 ADA: Final = {KEY_HEADER: "key-of-ada"}

@@ -22,8 +22,8 @@ import pytest
 
 from dragoman import Agent, Artifact, Context, Message, Reply
 from tests.scenarios.recorded import Shape, check_card, parts_of
-from tests.serving import serving
-from tests.wire import Json, frames
+from tests.support.serving import serving
+from tests.support.wire import Json, frames
 
 VECTORS: Final = Path(__file__).resolve().parents[1] / "vectors"
 

@@ -21,9 +21,9 @@ import pytest
 from dragoman import Agent, Context, Evidence, Principal, telemetry
 from dragoman.errors import UsageError
 from dragoman.model.security import HTTPAuthSecurityScheme, SecurityScheme
-from tests.serving import serving
-from tests.tracing import Traced
-from tests.wire import Json, frames
+from tests.support.serving import serving
+from tests.support.tracing import Traced
+from tests.support.wire import Json, frames
 
 VECTORS: Final = Path(__file__).resolve().parents[1] / "vectors" / "rxjs"
 NAMES: Final = tuple(path.stem for path in sorted(VECTORS.glob("*.json")))

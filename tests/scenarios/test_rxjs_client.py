@@ -18,7 +18,7 @@ from dragoman.errors import TaskNotFoundError as NotFound
 from dragoman.model.cards import AgentInterface
 from dragoman.server.http.exchange import Receive, Scope, Send
 from tests.scenarios.authority import listening
-from tests.wire import Json
+from tests.support.wire import Json
 
 VECTORS: Final = Path(__file__).resolve().parents[1] / "vectors" / "rxjs"
 ONCE: Final = RetryPolicy(attempts=1)

@@ -9,8 +9,8 @@ import pytest
 
 from tests.scenarios.agents import Gate, make_agent, to
 from tests.scenarios.bindings import Binding, HttpJson, JsonRpc, expect
-from tests.serving import serving
-from tests.wire import message
+from tests.support.serving import serving
+from tests.support.wire import message
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -21,9 +21,9 @@ from dragoman.model.client_tools import CLIENT_TOOLS
 from dragoman.server.tasks.secrets import PLACEHOLDER
 from dragoman.testing import pair
 from tests.scenarios.clients import WAYS, Way
-from tests.serving import Served, serving
-from tests.tracing import Traced
-from tests.wire import Wire
+from tests.support.serving import Served, serving
+from tests.support.tracing import Traced
+from tests.support.wire import Wire
 
 SECRET: Final = "-".join(("correct", "horse", "battery"))
 WRONG: Final = "not-a-colour-but-secret"

@@ -10,8 +10,8 @@ import pytest
 from dragoman import AccessRequest, Agent, Context
 from tests.scenarios.bindings import Binding, HttpJson
 from tests.scenarios.guarding import KEY_HEADER, LINES, Ask, Keys, Line, call_of, hear
-from tests.serving import Served, serving
-from tests.wire import Json
+from tests.support.serving import Served, serving
+from tests.support.wire import Json
 
 ADA, BOB, CAROL = (f"key-of-{name}" for name in ("ada", "bob", "carol"))
 

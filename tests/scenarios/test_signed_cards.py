@@ -18,8 +18,8 @@ from dragoman.errors import UsageError
 from dragoman.server.app import build_app
 from tests.scenarios.agents import make_agent
 from tests.scenarios.guarding import KEY_HEADER, guarded_agent
-from tests.serving import AgentProcess, free_port
-from tests.unit.auth.signing_cards import new_key
+from tests.support.auth.signing_cards import new_key
+from tests.support.serving import AgentProcess, free_port
 
 CARD: Final = "/.well-known/agent-card.json"
 OLD_CARD: Final = "/.well-known/agent.json"

@@ -22,7 +22,7 @@ from dragoman.push.delivery import Deliverer
 from dragoman.push.notification import Parcel
 from dragoman.push.outcomes import Forbidden
 from dragoman.push.registration import check_registration
-from tests.unit.egress.hosts import NAME, Names, Trap, answering, hosting, trap
+from tests.support.egress.hosts import NAME, Names, Trap, answering, hosting, trap
 
 PUBLIC = "93.184.216.34"
 PARCEL = Parcel(id="n-1", body=b"{}")

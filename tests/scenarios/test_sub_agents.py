@@ -14,7 +14,7 @@ from dragoman.agent.lineage import sub_task_of
 from dragoman.client.agent import RemoteAgent
 from dragoman.client.errors import TaskNotCompletedError, TimedOutError
 from dragoman.model.tasks import TaskState
-from tests.serving import serving
+from tests.support.serving import serving
 
 
 def flights(canceled: asyncio.Queue[str] | None = None) -> Agent:

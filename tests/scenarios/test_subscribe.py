@@ -6,8 +6,8 @@ import pytest
 
 from tests.scenarios.agents import Gate, make_agent, to
 from tests.scenarios.bindings import Binding, HttpJson, JsonRpc, drain, expect
-from tests.serving import serving
-from tests.wire import message
+from tests.support.serving import serving
+from tests.support.wire import message
 
 
 def last_event(cursor: object) -> dict[str, str]:

@@ -9,8 +9,8 @@ import pytest
 from dragoman import UsageError
 from tests.scenarios.agents import Gate, make_agent, to
 from tests.scenarios.bindings import Binding, HttpJson, JsonRpc, drain, expect
-from tests.serving import Served, serving
-from tests.wire import Json, message
+from tests.support.serving import Served, serving
+from tests.support.wire import Json, message
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

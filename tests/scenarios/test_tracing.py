@@ -12,8 +12,8 @@ from dragoman import Agent, Context, Peer, connect, telemetry
 from dragoman.model.push import TaskPushNotificationConfig
 from tests.durability.waiting import find, until
 from tests.scenarios.webhooks import INNER
-from tests.serving import free_port, serving
-from tests.tracing import Traced
+from tests.support.serving import free_port, serving
+from tests.support.tracing import Traced
 
 TRACE = "0af7651916cd43dd8448eb211c80319c"
 PARENT = f"00-{TRACE}-b7ad6b7169203331-01"

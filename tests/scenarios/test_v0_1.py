@@ -10,13 +10,13 @@ import pytest
 from dragoman.model.cards import AgentExtension
 from tests.scenarios.agents import make_agent
 from tests.scenarios.old_wire import V0_1, data_of, refused
-from tests.serving import Served, serving
+from tests.support.serving import Served, serving
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from tests.scenarios.agents import Gate
-    from tests.wire import Json
+    from tests.support.wire import Json
 
 
 TERMS: Final = "https://ext.example/terms/v1"

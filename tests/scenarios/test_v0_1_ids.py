@@ -10,7 +10,7 @@ import pytest
 from tests.scenarios.agents import make_agent
 from tests.scenarios.bindings import drain
 from tests.scenarios.old_wire import V0_1, V0_3, V1_0, data_of, refused
-from tests.serving import Served, serving
+from tests.support.serving import Served, serving
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

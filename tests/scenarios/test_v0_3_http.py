@@ -12,7 +12,7 @@ from tests.scenarios.agents import make_agent
 from tests.scenarios.bindings import drain
 from tests.scenarios.old_forms import Blob, Piece, Saying
 from tests.scenarios.old_wire import V0_3, V1_0, V0_3Http, V0_3Schema, data_of, refused
-from tests.serving import Served, serving
+from tests.support.serving import Served, serving
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import httpx2
 
     from tests.scenarios.agents import Gate
-    from tests.wire import Json
+    from tests.support.wire import Json
 
 HOOK: Final = {"url": "https://client.example/hook", "token": "t"}
 

@@ -12,7 +12,7 @@ from dragoman.errors import UsageError
 from dragoman.server.app import build_app
 from tests.scenarios.agents import make_agent, to
 from tests.scenarios.guarding import KEY_HEADER, guarded_agent
-from tests.serving import serving
+from tests.support.serving import serving
 
 APP: Final = "https://app.example"
 CARD: Final = "/.well-known/agent-card.json"

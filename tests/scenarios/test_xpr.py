@@ -32,10 +32,10 @@ from dragoman.extensions.xpr import (
 from dragoman.extensions.xpr.auth import WRITE
 from dragoman.extensions.xpr.keys import PrivateKey
 from dragoman.extensions.xpr.signing import sign_request
-from tests.chain_double import VECTORS, ChainDouble, serving_chain
 from tests.scenarios.bindings import Grpc
-from tests.serving import Served, serving
-from tests.wire import message
+from tests.support.chain_double import VECTORS, ChainDouble, serving_chain
+from tests.support.serving import Served, serving
+from tests.support.wire import message
 
 ALICE, BOB = (PrivateKey.read(pair["wif"]) for pair in VECTORS["keys"][:2])
 R1 = PrivateKey.read(VECTORS["keys"][-1]["pvt"])

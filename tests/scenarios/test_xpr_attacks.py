@@ -16,10 +16,10 @@ from dragoman.auth.outgoing.credentials import ApiKey
 from dragoman.errors import A2AError, TaskNotFoundError
 from dragoman.extensions.xpr import Chain, XprAuth, XprSigner
 from dragoman.extensions.xpr.signing import sign_request
-from tests.chain_double import ChainDouble, serving_chain
 from tests.scenarios.xpr import ALICE, BOB, XprCaller, now, populate, said
-from tests.serving import Served, serving
-from tests.wire import message
+from tests.support.chain_double import ChainDouble, serving_chain
+from tests.support.serving import Served, serving
+from tests.support.wire import message
 
 REFUSED = -32000
 

@@ -20,7 +20,7 @@ from dragoman.extensions.xpr.rows import (
     read_rows,
 )
 from dragoman.extensions.xpr.rpc import ChainRpc
-from tests.chain_double import VECTORS, ChainDouble, serving_chain
+from tests.support.chain_double import VECTORS, ChainDouble, serving_chain
 
 RECORDED: Final[dict[str, Any]] = {one["name"]: one for one in VECTORS["chain_rpc"]}
 KINDS: Final[dict[str, tuple[type[msgspec.Struct], str]]] = {

@@ -20,7 +20,6 @@ from dragoman.extensions.xpr import Chain, TrustPolicy, XprAuth, XprSigner
 from dragoman.extensions.xpr.auth import WRITE
 from dragoman.extensions.xpr.signing import sign_request
 from dragoman.model.cards import AgentInterface
-from tests.chain_double import VECTORS, ChainDouble, serving_chain
 from tests.scenarios.xpr import (
     ALICE,
     BOB,
@@ -32,7 +31,8 @@ from tests.scenarios.xpr import (
     said,
     twin_of,
 )
-from tests.serving import Served, serving
+from tests.support.chain_double import VECTORS, ChainDouble, serving_chain
+from tests.support.serving import Served, serving
 
 UNSIGNED = (
     "Authentication required: X-XPR-Account, X-XPR-Timestamp, and X-XPR-Signature headers are "

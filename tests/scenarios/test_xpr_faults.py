@@ -10,9 +10,9 @@ import pytest
 from dragoman import Agent, Context
 from dragoman.extensions.xpr import Chain, TrustPolicy, XprAuth
 from dragoman.extensions.xpr.signing import sign_request
-from tests.chain_double import ChainDouble, serving_chain
 from tests.scenarios.xpr import ALICE, BOB, SIGNERS, XprCaller, now, populate, said
-from tests.serving import serving
+from tests.support.chain_double import ChainDouble, serving_chain
+from tests.support.serving import serving
 
 NOT_FOUND = -32001
 REFUSED = -32000

@@ -17,9 +17,9 @@ from dragoman import Agent, Context
 from dragoman.extensions.xpr import Chain, XprAuth
 from dragoman.extensions.xpr.signing import sign_request
 from dragoman.model.messages import Message, text_of
-from tests.chain_double import VECTORS, serving_chain
 from tests.scenarios.xpr import ALICE, BOB, R1, Answer, XprCaller, now, populate, said, twin_of
-from tests.serving import serving
+from tests.support.chain_double import VECTORS, serving_chain
+from tests.support.serving import serving
 
 RECORDED: Final[dict[str, Any]] = {one["case"]: one for one in VECTORS["server_exchanges"]}
 KEYS: Final = {"alice": ALICE, "bob": BOB, "webby": R1, "carol.x": ALICE, "multi": ALICE}

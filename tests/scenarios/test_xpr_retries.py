@@ -16,7 +16,7 @@ from dragoman.extensions.xpr.signing import sign_request
 from dragoman.model.base import JsonObject
 from dragoman.testing.chain import FakeChain
 from tests.scenarios.xpr import ALICE, XprCaller, now, said
-from tests.serving import Served, serving
+from tests.support.serving import Served, serving
 
 SOON = RetryPolicy(first_seconds=0.001, most_seconds=0.01)
 

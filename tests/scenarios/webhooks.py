@@ -13,7 +13,7 @@ from dragoman.cli.serving.ports import listen
 from dragoman.cli.serving.webhook import served
 from dragoman.push import Notification, Receiver
 from dragoman.push.receiving.exchange import ASGIApp, Receive, Scope, Send
-from tests.wire import Json
+from tests.support.wire import Json
 
 __all__ = ("INNER", "SECRET", "TOKEN", "Hook", "hooked")
 

@@ -14,8 +14,8 @@ from dragoman.extensions.xpr.keys import PrivateKey
 from dragoman.extensions.xpr.signatures import Signature
 from dragoman.extensions.xpr.signing import sign_request
 from dragoman.extensions.xpr.texts import write_text
-from tests.chain_double import VECTORS, ChainDouble
-from tests.serving import Served
+from tests.support.chain_double import VECTORS, ChainDouble
+from tests.support.serving import Served
 
 __all__ = (
     "ALICE",

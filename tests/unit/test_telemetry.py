@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman import telemetry
-from tests.tracing import Traced
+from tests.support.tracing import Traced
 
 WITHOUT = """
 import sys

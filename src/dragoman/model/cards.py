@@ -1,7 +1,7 @@
 """The Agent Card: an agent's description of itself.
 
-Required arrays may be empty when a card is read (Q-20); ``dragoman.server.cards.card`` refuses to publish
-such a card.
+Required arrays may be empty when a card is read (Q-20); ``dragoman.server.cards.card`` refuses to
+publish such a card.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from typing import Final
 from dragoman.auth.incoming.key_records import KeyRecord, change_keys, digest_of
 from dragoman.clock import SystemClock
 from dragoman.testing.clock import FakeClock
-from tests.unit.auth.issuing import Issuer, packed
+from tests.support.auth.issuing import Issuer, packed
 
 __all__ = ("Callers", "Header")
 

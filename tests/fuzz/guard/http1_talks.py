@@ -11,7 +11,7 @@ from tests.fuzz.guard.mutation import bent, in_pieces, odd_headers, reshaped
 from tests.fuzz.guard.talks import Talk
 from tests.fuzz.test_old_bodies import METHODS, ROUTES
 from tests.fuzz.test_wire_fuzz import CALLS, JSON_TYPE, PATHS, POSTS
-from tests.wire import Json
+from tests.support.wire import Json
 
 __all__ = ("DOORS", "Http1Talks")
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.fuzz.guard.callers import Callers
-from tests.serving import free_port
+from tests.support.serving import free_port
 
 __all__ = ("KEEP_ALIVE_SECONDS", "GuardedProcess")
 

@@ -7,8 +7,8 @@ from typing import Final
 
 from tests.scenarios.bindings import Binding, HttpJson
 from tests.scenarios.guarding import KEY_HEADER, Ask, Heard, call_of, hear, keyed
-from tests.serving import Served
-from tests.wire import message
+from tests.support.serving import Served
+from tests.support.wire import message
 
 __all__ = ("ADA", "BOB", "CAROL", "DAN", "ask", "begin", "client_of", "unknown")
 

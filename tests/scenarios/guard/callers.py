@@ -17,7 +17,7 @@ from dragoman.auth.incoming.authenticator import Authenticator
 from dragoman.auth.incoming.bearer_jwt import BearerJwt
 from tests.scenarios.guard.attacks import Attack, Scheme
 from tests.scenarios.guarding import PEOPLE, Keys, keyed
-from tests.unit.auth.issuing import AUDIENCE, Issuer, packed
+from tests.support.auth.issuing import AUDIENCE, Issuer, packed
 
 __all__ = ("ByKey", "ByToken", "Callers")
 

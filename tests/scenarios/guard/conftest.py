@@ -12,7 +12,7 @@ from tests.scenarios.bindings import Binding, HttpJson
 from tests.scenarios.guard.asking import ADA, BOB, CAROL, DAN, client_of
 from tests.scenarios.guard.counting import Asked, counted
 from tests.scenarios.guarding import LINES, Line, guarded_agent
-from tests.serving import Served, serving
+from tests.support.serving import Served, serving
 
 
 @pytest.fixture(scope="module")

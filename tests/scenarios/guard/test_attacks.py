@@ -38,9 +38,9 @@ from tests.scenarios.guarding import (
     guarded_agent,
     hear,
 )
-from tests.serving import serving
-from tests.unit.auth.issuing import issuing
-from tests.wire import Json, message
+from tests.support.auth.issuing import issuing
+from tests.support.serving import serving
+from tests.support.wire import Json, message
 
 REASONS = {
     Attack.WRONG_CREDENTIALS: "it is not signed with a key of the issuer",

@@ -23,9 +23,9 @@ from tests.scenarios.agents import make_agent
 from tests.scenarios.bindings import Binding, HttpJson
 from tests.scenarios.guard.asking import ADA, BOB, ask, begin
 from tests.scenarios.guarding import LINES, Ask, Line, call_of, guarded_agent, hear
-from tests.serving import Served, serving
-from tests.unit.auth.issuing import AUDIENCE, Issuer, issuing
-from tests.wire import Json, message
+from tests.support.auth.issuing import AUDIENCE, Issuer, issuing
+from tests.support.serving import Served, serving
+from tests.support.wire import Json, message
 
 WRONG_KEY: Final = "a-wrong-key-that-is-secret"
 

@@ -17,9 +17,9 @@ import pytest
 
 from tests.scenarios.grpc_binding import Rpcs, StatusError
 from tests.scenarios.guard.certificates import CertificateAuthority, Identity
-from tests.serving import AgentProcess
-from tests.unit.server.certificates import write_files
-from tests.wire import Json, message
+from tests.support.server.certificates import write_files
+from tests.support.serving import AgentProcess
+from tests.support.wire import Json, message
 
 AGENT: Final = """
 from dragoman import Agent, Context

@@ -7,8 +7,8 @@ import pytest
 from tests.scenarios.bindings import HttpJson
 from tests.scenarios.guard.asking import ADA, BOB, DAN, ask, begin, client_of, unknown
 from tests.scenarios.guarding import LINES, Ask, Line
-from tests.serving import Served
-from tests.wire import message
+from tests.support.serving import Served
+from tests.support.wire import message
 
 LISTING = [line for line in LINES if "ListTasks" in line.operations]
 

@@ -32,8 +32,8 @@ from tests.scenarios.guarding import (
     keyed,
     policy,
 )
-from tests.serving import Served, serving
-from tests.wire import Json, message
+from tests.support.serving import Served, serving
+from tests.support.wire import Json, message
 
 _names = count(1)
 

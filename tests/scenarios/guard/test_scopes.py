@@ -9,8 +9,8 @@ import pytest
 from tests.scenarios.bindings import Binding, HttpJson
 from tests.scenarios.guard.asking import ADA, BOB, ask
 from tests.scenarios.guarding import Ask, Line
-from tests.serving import Served
-from tests.wire import Json, message
+from tests.support.serving import Served
+from tests.support.wire import Json, message
 
 
 @pytest.mark.requirement("R-3.3.2-7", "R-T.ent-6")

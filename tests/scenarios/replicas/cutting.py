@@ -9,7 +9,7 @@ from dragoman import Agent, Context
 from dragoman.model.messages import text_of
 from dragoman.model.tasks import Task
 from tests.scenarios.replicas.replicas import Member, Replicas
-from tests.unit.server.agency import send
+from tests.support.server.agency import send
 
 __all__ = ("CutOff", "Run", "ended_on", "results")
 

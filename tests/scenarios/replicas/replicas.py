@@ -33,10 +33,10 @@ from dragoman.stores.memory.shared import SharedMemoryTaskStore
 from dragoman.stores.memory.store import MemoryRecords
 from dragoman.stores.postgres.store import PostgresTaskStore
 from dragoman.testing.clock import FakeClock
-from tests.postgres import new_database
 from tests.scenarios.webhooks import INNER
-from tests.unit.server.agency import CALL
-from tests.unit.server.fakes import ScriptedWorker
+from tests.support.postgres import new_database
+from tests.support.server.agency import CALL
+from tests.support.server.fakes import ScriptedWorker
 
 __all__ = ("KINDS", "Member", "Replicas", "Run", "in_memory", "replicas_on")
 

@@ -6,7 +6,7 @@ from dragoman.model.messages import text_of
 from dragoman.model.parts import Part
 from dragoman.model.tasks import Artifact, Task
 from dragoman.service.worker import Completed, Outcome, Turn
-from tests.unit.server.fakes import agent_message
+from tests.support.server.fakes import agent_message
 
 __all__ = ("Steps", "relay", "repeat", "told")
 

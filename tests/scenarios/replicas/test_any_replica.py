@@ -18,8 +18,8 @@ from dragoman.service.worker import Completed, Outcome, Turn
 from tests.scenarios.replicas.holding import hold, settle
 from tests.scenarios.replicas.replicas import Replicas
 from tests.scenarios.replicas.telling import Steps, relay, repeat, told
-from tests.unit.server.agency import CALL, Held, ask, frames, send
-from tests.unit.server.fakes import SCOPE, agent_message
+from tests.support.server.agency import CALL, Held, ask, frames, send
+from tests.support.server.fakes import SCOPE, agent_message
 
 pytestmark = pytest.mark.anyio
 

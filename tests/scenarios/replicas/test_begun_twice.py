@@ -17,7 +17,7 @@ from dragoman.service.service import Call
 from dragoman.stores.webhooks import WebhookKey
 from tests.scenarios.replicas.holding import hold, settle
 from tests.scenarios.replicas.replicas import Member, Replicas
-from tests.unit.server.agency import CALL, Held, send
+from tests.support.server.agency import CALL, Held, send
 
 pytestmark = pytest.mark.anyio
 

@@ -13,7 +13,7 @@ from tests.scenarios.replicas.cutting import CutOff, Run, ended_on, results
 from tests.scenarios.replicas.holding import settle
 from tests.scenarios.replicas.replicas import Replicas
 from tests.scenarios.replicas.telling import told
-from tests.unit.server.agency import send
+from tests.support.server.agency import send
 
 pytestmark = pytest.mark.anyio
 

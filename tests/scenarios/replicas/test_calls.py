@@ -16,7 +16,7 @@ from tests.scenarios.replicas.cutting import ended_on, results
 from tests.scenarios.replicas.holding import hold
 from tests.scenarios.replicas.replicas import Member, Replicas
 from tests.scenarios.replicas.telling import told
-from tests.unit.server.agency import send
+from tests.support.server.agency import send
 
 pytestmark = pytest.mark.anyio
 

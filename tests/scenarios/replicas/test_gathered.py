@@ -8,7 +8,7 @@ from dragoman import Agent, Context
 from dragoman.model.tasks import Artifact
 from tests.scenarios.replicas.replicas import Replicas
 from tests.scenarios.replicas.telling import told
-from tests.unit.server.agency import send
+from tests.support.server.agency import send
 
 pytestmark = pytest.mark.anyio
 

@@ -7,7 +7,7 @@ import pytest
 from dragoman.model.tasks import TaskState
 from tests.scenarios.replicas.replicas import Replicas
 from tests.scenarios.replicas.telling import Steps
-from tests.unit.server.agency import frames, send
+from tests.support.server.agency import frames, send
 
 pytestmark = pytest.mark.anyio
 

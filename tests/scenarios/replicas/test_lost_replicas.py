@@ -12,8 +12,8 @@ from dragoman.stores.base import StoredTask
 from tests.scenarios.replicas.holding import hold, settle
 from tests.scenarios.replicas.replicas import Member, Replicas
 from tests.scenarios.replicas.telling import Steps, relay, told
-from tests.unit.server.agency import Held, frames, send
-from tests.unit.server.fakes import SCOPE
+from tests.support.server.agency import Held, frames, send
+from tests.support.server.fakes import SCOPE
 
 pytestmark = pytest.mark.anyio
 

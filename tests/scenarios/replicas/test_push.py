@@ -9,10 +9,10 @@ from dragoman.model.operations import DeleteTaskPushNotificationConfigRequest
 from dragoman.model.push import TaskPushNotificationConfig
 from dragoman.model.tasks import TaskState
 from dragoman.stores.webhooks import WebhookKey
-from tests.receivers import ReceiverProcess
 from tests.scenarios.replicas.replicas import Member, Replicas
 from tests.scenarios.replicas.telling import relay
-from tests.unit.server.agency import CALL, send
+from tests.support.receivers import ReceiverProcess
+from tests.support.server.agency import CALL, send
 
 pytestmark = pytest.mark.anyio
 

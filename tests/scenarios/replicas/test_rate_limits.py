@@ -9,9 +9,9 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from tests.cluster import Replica, replicas
-from tests.nats import nats_server
-from tests.postgres import new_database
+from tests.support.cluster import Replica, replicas
+from tests.support.nats import nats_server
+from tests.support.postgres import new_database
 
 pytestmark = pytest.mark.anyio
 

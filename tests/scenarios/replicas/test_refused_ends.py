@@ -15,8 +15,8 @@ from dragoman.stores.base import Done, Scope, SendRecord, SharedTaskStore, Store
 from tests.scenarios.replicas.holding import hold, settle
 from tests.scenarios.replicas.replicas import Member, Replicas
 from tests.scenarios.replicas.telling import relay, told
-from tests.unit.server.agency import Held, frames, send
-from tests.unit.server.fakes import SCOPE, ScriptedWorker, agent_message
+from tests.support.server.agency import Held, frames, send
+from tests.support.server.fakes import SCOPE, ScriptedWorker, agent_message
 
 pytestmark = pytest.mark.anyio
 

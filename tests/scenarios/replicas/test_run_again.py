@@ -13,8 +13,8 @@ from tests.scenarios.replicas.cutting import CutOff, Run, ended_on, results
 from tests.scenarios.replicas.holding import hold, settle
 from tests.scenarios.replicas.replicas import Replicas
 from tests.scenarios.replicas.telling import told
-from tests.unit.server.agency import send
-from tests.unit.server.fakes import agent_message
+from tests.support.server.agency import send
+from tests.support.server.fakes import agent_message
 
 pytestmark = pytest.mark.anyio
 

@@ -10,8 +10,8 @@ from dragoman.model.tasks import Task, TaskState
 from dragoman.server.tasks.secrets import PLACEHOLDER
 from tests.scenarios.replicas.replicas import Member, Replicas
 from tests.scenarios.replicas.telling import told
-from tests.unit.server.agency import send
-from tests.unit.server.fakes import SCOPE
+from tests.support.server.agency import send
+from tests.support.server.fakes import SCOPE
 
 pytestmark = pytest.mark.anyio
 

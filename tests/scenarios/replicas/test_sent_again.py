@@ -10,8 +10,8 @@ from dragoman.model.tasks import Task, TaskState
 from dragoman.service.worker import Completed, Outcome, Turn
 from tests.scenarios.replicas.holding import hold, settle
 from tests.scenarios.replicas.replicas import Member, Replicas
-from tests.unit.server.agency import Held, frames, send
-from tests.unit.server.fakes import agent_message
+from tests.support.server.agency import Held, frames, send
+from tests.support.server.fakes import agent_message
 
 pytestmark = pytest.mark.anyio
 

@@ -15,8 +15,8 @@ from tests.scenarios.replicas.holding import hold, settle
 from tests.scenarios.replicas.replicas import Member, Replicas
 from tests.scenarios.replicas.telling import told
 from tests.scenarios.replicas.test_secrets import SECRET, keeper
-from tests.unit.server.agency import Held, send
-from tests.unit.server.fakes import SCOPE, agent_message
+from tests.support.server.agency import Held, send
+from tests.support.server.fakes import SCOPE, agent_message
 
 pytestmark = pytest.mark.anyio
 

@@ -12,8 +12,8 @@ from dragoman.service.worker import Completed, Outcome, Turn
 from tests.scenarios.replicas.holding import HoldingStore, hold, settle
 from tests.scenarios.replicas.replicas import Member, Replicas
 from tests.scenarios.replicas.telling import told
-from tests.unit.server.agency import Held, send
-from tests.unit.server.fakes import agent_message
+from tests.support.server.agency import Held, send
+from tests.support.server.fakes import agent_message
 
 pytestmark = pytest.mark.anyio
 

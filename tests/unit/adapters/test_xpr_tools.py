@@ -22,7 +22,7 @@ from dragoman.extensions.xpr import (
 from dragoman.extensions.xpr.rows import AgentRow, JobRow
 from dragoman.testing.chain import FakeChain
 from tests.scenarios.xpr import ALICE
-from tests.serving import serving
+from tests.support.serving import serving
 
 HERE = EgressPolicy.of("127.0.0.1:*", allow_http=True)
 JOB = JobRow(

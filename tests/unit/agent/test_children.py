@@ -18,7 +18,7 @@ from dragoman.model.messages import Message, text_of
 from dragoman.model.tasks import TaskState
 from dragoman.service.worker import Waits
 from dragoman.testing import pair
-from tests.unit.agent.remembering import RememberingTurn
+from tests.support.agent.remembering import RememberingTurn
 
 
 def hotels() -> Agent:

@@ -7,7 +7,7 @@ from dragoman.extensions.agent_tools.exchange import ToolResult
 from dragoman.model.base import JsonObject
 from dragoman.model.client_tools import CLIENT_TOOLS
 from dragoman.testing import RecordingTurn, user_message
-from tests.unit.agent.remembering import RememberingTurn
+from tests.support.agent.remembering import RememberingTurn
 
 READ = ClientTool(
     name="read_file",

@@ -13,7 +13,7 @@ from dragoman.errors import DivergedError, InvalidParamsError, NoAnswerError, Us
 from dragoman.model.messages import Message, text_of
 from dragoman.service.worker import Waits
 from dragoman.testing.turn import RecordingTurn, user_message
-from tests.unit.agent.remembering import RememberingTurn
+from tests.support.agent.remembering import RememberingTurn
 
 T = TypeVar("T")
 

@@ -11,7 +11,7 @@ from dragoman.errors import DivergedError, NoAnswerError, UsageError
 from dragoman.model.messages import Message
 from dragoman.service.branches import branch
 from dragoman.service.worker import Suspended, Waits
-from tests.unit.agent.remembering import RememberingTurn
+from tests.support.agent.remembering import RememberingTurn
 
 
 async def test_results_come_in_order_whoever_is_done_first() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from dragoman.agent.context import Context
 from dragoman.errors import DivergedError, UsageError
-from tests.unit.agent.remembering import RememberingTurn
+from tests.support.agent.remembering import RememberingTurn
 
 if TYPE_CHECKING:
     from decimal import Decimal

@@ -23,7 +23,7 @@ from dragoman.errors import (
     UnavailableError,
 )
 from dragoman.model.operations import GetExtendedAgentCardRequest, Operation
-from tests.strategies import json_values, texts
+from tests.support.strategies import json_values, texts
 
 VECTORS = Path(__file__).resolve().parents[2] / "vectors" / "v1_0" / "errors"
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 
 from dragoman.bindings.nesting import is_nested_deeper_than
-from tests.strategies import json_values
+from tests.support.strategies import json_values
 
 
 def depth_of(value: object) -> int:

@@ -4,7 +4,7 @@ import pytest
 
 from dragoman.bus.nats_address import NatsAddress, parse_nats_address
 from dragoman.errors import UsageError
-from tests.nats_keys import credentials, make_seed
+from tests.support.nats_keys import credentials, make_seed
 
 SEED = make_seed("user", bytes(32))
 

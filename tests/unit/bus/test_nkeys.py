@@ -4,7 +4,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from dragoman.bus.nkeys import NKey, read_credentials, read_seed
-from tests.nats_keys import credentials, make_seed
+from tests.support.nats_keys import credentials, make_seed
 
 SEED = make_seed("user", bytes(range(32)))
 

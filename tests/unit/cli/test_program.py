@@ -8,7 +8,7 @@ import pytest
 from dragoman.cli.program import run
 from dragoman.cli.surroundings import Surroundings
 from tests.cli.calling import Cli
-from tests.unit.cli.commands import environment
+from tests.support.cli.commands import environment
 
 
 @pytest.fixture

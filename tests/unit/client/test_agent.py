@@ -4,8 +4,8 @@ from msgspec.structs import replace
 from dragoman.model.events import StreamResponse
 from dragoman.model.operations import ListTasksRequest, SendMessageRequest
 from dragoman.model.tasks import TaskState
-from tests.unit.client.fakes import artifact, card, said, task
-from tests.unit.client.services import Events, agent_of, pages
+from tests.support.client.fakes import artifact, card, said, task
+from tests.support.client.services import Events, agent_of, pages
 
 DONE = task(TaskState.COMPLETED, artifact("one"))
 

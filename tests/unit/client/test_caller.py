@@ -20,7 +20,7 @@ from dragoman.model.operations import (
     SendMessageRequest,
 )
 from dragoman.model.tasks import Task, TaskState
-from tests.unit.client.fakes import (
+from tests.support.client.fakes import (
     QuickClock,
     ScriptedTransport,
     caller_of,

@@ -15,8 +15,8 @@ from dragoman.client.errors import CardNotFoundError, CardUntrustedError, NoInte
 from dragoman.client.retry import NEVER
 from dragoman.errors import UsageError
 from dragoman.model.cards import AgentCapabilities, AgentInterface, AgentSkill
-from tests.unit.auth.signing_cards import new_key
-from tests.unit.client.fakes import Web, card, sse
+from tests.support.auth.signing_cards import new_key
+from tests.support.client.fakes import Web, card, sse
 
 CARD = "/.well-known/agent-card.json"
 TASK = {"id": "t", "contextId": "c", "status": {"state": "TASK_STATE_COMPLETED"}}

@@ -11,7 +11,7 @@ from dragoman.client import http1_pool
 from dragoman.client.errors import ProtocolError, UnreachableError
 from dragoman.client.http1_pool import Http1Answer, Http1Pool
 from dragoman.errors import UsageError
-from tests.serving import free_port
+from tests.support.serving import free_port
 
 LONG = b"to be or not " * 20_000
 

@@ -5,7 +5,7 @@ from dragoman.model.events import StreamResponse
 from dragoman.model.messages import Message
 from dragoman.model.operations import Empty, ListTasksResponse
 from dragoman.model.tasks import Task, TaskState
-from tests.unit.client.fakes import chunk, said, status, task
+from tests.support.client.fakes import chunk, said, status, task
 
 NAMELESS = said("hello", message_id="")
 

@@ -11,7 +11,7 @@ from dragoman.errors import (
 )
 from dragoman.model.operations import CancelTaskRequest, GetTaskRequest, Operation
 from dragoman.model.push import TaskPushNotificationConfig
-from tests.unit.client.fakes import send
+from tests.support.client.fakes import send
 
 POLICY = RetryPolicy(attempts=5, first_seconds=1.0, most_seconds=6.0)
 

@@ -35,7 +35,7 @@ from dragoman.model.operations import (
 from dragoman.model.push import TaskPushNotificationConfig
 from dragoman.model.tasks import TaskState
 from dragoman.service.service import A2AService, Call
-from tests.unit.client.fakes import (
+from tests.support.client.fakes import (
     ScriptedTransport,
     artifact,
     caller_of,

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 import httpx2
 import pytest
-from tests.unit.client.test_connecting import TASK, interface, served
 
 from dragoman import TaskState, connect_sync
 from dragoman.client.discovery.card_cache import CardCache
@@ -12,7 +11,8 @@ from dragoman.client.errors import CardNotFoundError
 from dragoman.client.results.events import AgentEvent
 from dragoman.client.sync import SyncAgent
 from dragoman.errors import UnsupportedOperationError
-from tests.unit.client.fakes import Web, card
+from tests.support.client.fakes import Web, card
+from tests.unit.client.test_connect import TASK, interface, served
 
 ASKED = {
     "id": "t",

@@ -2,7 +2,7 @@ import pytest
 
 from dragoman.conformance.answers import Answer, Refusal
 from dragoman.conformance.bench import FailedError, SkippedError
-from tests.unit.conformance.scripted import ScriptedInterface, bench_with, refused, task
+from tests.support.conformance.scripted import ScriptedInterface, bench_with, refused, task
 
 
 async def test_a_send_is_looked_at_and_its_task_is_put_away() -> None:

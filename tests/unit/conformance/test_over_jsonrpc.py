@@ -6,7 +6,7 @@ import pytest
 from dragoman.conformance.answers import Answer
 from dragoman.conformance.forms import FORM_0_3, FORM_1_0
 from dragoman.conformance.over_jsonrpc import JsonRpcInterface
-from tests.unit.conformance.http_line import ScriptedLine, reply
+from tests.support.conformance.http_line import ScriptedLine, reply
 
 NONE: dict[str, Any] = {}
 HEAD: dict[str, Any] = {"jsonrpc": "2.0", "id": "conformance-1"}

@@ -5,7 +5,7 @@ import pytest
 
 from dragoman.conformance.answers import Answer
 from dragoman.conformance.over_rest import RestInterface
-from tests.unit.conformance.http_line import ScriptedLine, reply
+from tests.support.conformance.http_line import ScriptedLine, reply
 
 STREAM = "text/event-stream"
 INFO = {

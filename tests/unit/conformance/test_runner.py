@@ -7,7 +7,7 @@ from dragoman.conformance.checks import Finding
 from dragoman.conformance.interface import Params
 from dragoman.conformance.lines import NoAnswerError
 from dragoman.conformance.runner import CHECKS, run_checks
-from tests.unit.conformance.scripted import ScriptedInterface, bench_with, refused, task
+from tests.support.conformance.scripted import ScriptedInterface, bench_with, refused, task
 
 
 async def findings(bench: Bench, limit_seconds: float = 5) -> dict[str, Finding]:

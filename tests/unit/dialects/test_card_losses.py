@@ -31,7 +31,7 @@ from dragoman.model.security import (
     SecurityScheme,
     StringList,
 )
-from tests.unit.dialects.carrying import (
+from tests.support.dialects.carrying import (
     AS_JSON,
     OLD,
     SINCE_0_2,

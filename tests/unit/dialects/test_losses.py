@@ -31,8 +31,7 @@ from dragoman.model.operations import (
 from dragoman.model.parts import Part
 from dragoman.model.push import AuthenticationInfo, TaskPushNotificationConfig
 from dragoman.model.tasks import UNSPECIFIED, Artifact, Task, TaskState, TaskStatus
-from tests.losses import FORGIVEN
-from tests.unit.dialects.carrying import (
+from tests.support.dialects.carrying import (
     AS_JSON,
     DIALECTS,
     GRPC,
@@ -48,8 +47,9 @@ from tests.unit.dialects.carrying import (
     task_back,
     wire,
 )
+from tests.support.losses import FORGIVEN
+from tests.unit.dialects.profiles.xpr.test_losses import shows as shows_of_xpr
 from tests.unit.dialects.test_card_losses import shows as shows_of_cards
-from tests.unit.dialects.xpr.test_losses import shows as shows_of_xpr
 
 GET: Final = Operation.GET_TASK
 GET_HOOK: Final = Operation.GET_TASK_PUSH_NOTIFICATION_CONFIG

@@ -30,8 +30,9 @@ from dragoman.model.operations import (
 )
 from dragoman.model.push import TaskPushNotificationConfig
 from dragoman.model.tasks import Task
-from tests.losses import left
-from tests.strategies import (
+from tests.support.dialects.carrying import DIALECTS, OLD, card_back
+from tests.support.losses import left
+from tests.support.strategies import (
     BY_TYPE,
     agent_cards,
     list_push_configs_responses,
@@ -41,7 +42,6 @@ from tests.strategies import (
     stream_responses,
     task_values,
 )
-from tests.unit.dialects.carrying import DIALECTS, OLD, card_back
 
 SEND: Final = Operation.SEND_MESSAGE
 LIST: Final = Operation.LIST_TASKS

@@ -7,7 +7,7 @@ import pytest
 from dragoman.egress.connecting import PinnedBackend
 from dragoman.egress.errors import DestinationRefusedError
 from dragoman.egress.policy import EgressPolicy
-from tests.unit.egress.hosts import NAME, Names, inner, trap
+from tests.support.egress.hosts import NAME, Names, inner, trap
 
 
 async def test_a_name_is_resolved_once_and_its_address_called() -> None:

@@ -9,8 +9,8 @@ import pytest
 
 from dragoman.egress import DestinationRefusedError, Egress, EgressPolicy, NoAnswerError
 from dragoman.errors import UsageError
-from tests.unit.egress.hosts import NAME, Host, Names, Script, answering, hosting, inner, trap
-from tests.unit.server.certificates import write_files
+from tests.support.egress.hosts import NAME, Host, Names, Script, answering, hosting, inner, trap
+from tests.support.server.certificates import write_files
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nSet-Cookie: a=b\r\nX-Two: 1\r\nX-Two: 2\r\n\r\nok"
 

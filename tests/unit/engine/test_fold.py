@@ -8,7 +8,7 @@ from dragoman.model.events import TaskArtifactUpdateEvent, TaskEvent, TaskStatus
 from dragoman.model.messages import Message, Role
 from dragoman.model.parts import Part
 from dragoman.model.tasks import Artifact, TaskState, TaskStatus
-from tests.strategies import message_values
+from tests.support.strategies import message_values
 
 Entry = TaskEvent | Message
 

@@ -8,7 +8,7 @@ from dragoman.engine.commands import AddArtifact, Say
 from dragoman.engine.journal import END, FLOOR, TURN, JournalEntry, Replay
 from dragoman.errors import DivergedError, InvalidAgentResponseError
 from dragoman.model.messages import text_of
-from tests.unit.engine.replaying import BEGINNING, Call, Chunk, Op, Speak, World, play
+from tests.support.engine.replaying import BEGINNING, Call, Chunk, Op, Speak, World, play
 
 
 def recorded(*calls: tuple[str, str]) -> Replay:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from dragoman.engine.commands import AddArtifact, Say
 from dragoman.engine.journal import Replay
-from tests.unit.engine.replaying import (
+from tests.support.engine.replaying import (
     BEGINNING,
     Call,
     Chunk,

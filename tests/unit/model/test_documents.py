@@ -7,7 +7,7 @@ from dragoman.model.documents import EventDocument, TaskDocument, encode_entry
 from dragoman.model.events import StreamResponse, TaskEvent, TaskStatusUpdateEvent
 from dragoman.model.messages import Message
 from dragoman.model.tasks import Task, TaskState, TaskStatus
-from tests.strategies import (
+from tests.support.strategies import (
     artifact_update_events,
     message_values,
     status_update_events,

@@ -8,9 +8,9 @@ import pytest
 
 from dragoman.otlp.environment import collector_of
 from dragoman.otlp.posting import Away, Busy, Outcome, Post, Refused, Taken, outcome_of
-from tests.collector import Collector
-from tests.serving import free_port
-from tests.unit.server.certificates import write_files
+from tests.support.collector import Collector
+from tests.support.server.certificates import write_files
+from tests.support.serving import free_port
 
 NOW_NS = 1_000_000_000_000_000_000
 """Sun, 09 Sep 2001 01:46:40 GMT."""

@@ -28,8 +28,8 @@ from dragoman.otlp import OtlpProvider
 from dragoman.otlp.provider import OtlpTracer
 from dragoman.otlp.span import RecordedSpan, Scope
 from dragoman.telemetry import Telemetry
-from tests.collector import Collector
-from tests.tracing import Traced
+from tests.support.collector import Collector
+from tests.support.tracing import Traced
 
 STATE = TraceState([("vendor", "x")])
 NOTHING = Context()

@@ -11,7 +11,7 @@ import pytest
 from dragoman.otlp.posting import Away, Busy, Outcome, Refused, Taken
 from dragoman.otlp.sending import ROOM, SpanSender
 from dragoman.otlp.span import RecordedSpan
-from tests.collector import until
+from tests.support.collector import until
 
 LONG_SECONDS = 3600.0
 """A pause that no test waits for."""

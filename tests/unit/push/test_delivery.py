@@ -19,9 +19,9 @@ from dragoman.push.jwt_signing import BODY_CLAIM
 from dragoman.push.notification import Parcel
 from dragoman.push.outcomes import Answered, Forbidden, Outcome, Unanswered, Unsendable
 from dragoman.push.signing_keys import SigningKeys
-from tests.tracing import Traced
-from tests.unit.egress.hosts import NAME, Names, Script, answering, hosting, inner, trap
-from tests.unit.push.receiving import status
+from tests.support.egress.hosts import NAME, Names, Script, answering, hosting, inner, trap
+from tests.support.push.receiving import status
+from tests.support.tracing import Traced
 
 SECRET = "a secret that is long enough"  # noqa: S105 - of a test
 PARCEL = Parcel(id="n-1", body=status())

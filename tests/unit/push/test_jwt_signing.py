@@ -16,7 +16,7 @@ from dragoman.push.jwt_signing import (
     signed_body,
     verified_claims,
 )
-from tests.unit.push.receiving import URL, Sender
+from tests.support.push.receiving import URL, Sender
 
 NOW = 1_767_225_600
 BODY = b'{"task":{}}'

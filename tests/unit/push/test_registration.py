@@ -4,7 +4,7 @@ from dragoman.egress import Egress
 from dragoman.errors import InvalidParamsError
 from dragoman.model.push import AuthenticationInfo, TaskPushNotificationConfig
 from dragoman.push.registration import check_registration
-from tests.unit.egress.hosts import Names
+from tests.support.egress.hosts import Names
 
 URL = "https://hooks.example/a"
 

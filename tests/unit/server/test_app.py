@@ -10,7 +10,7 @@ from dragoman.errors import UsageError
 from dragoman.server.app import App, build_app
 from dragoman.server.settings import Settings
 from dragoman.stores.memory.store import MemoryTaskStore
-from tests.unit.server.in_process import SEND, Client, Event, calling, echo_agent
+from tests.support.server.in_process import SEND, Client, Event, calling, echo_agent
 
 # --- building ---------------------------------------------------------------------------------
 

@@ -35,7 +35,7 @@ from dragoman.server.tasks.runtime import Runtime
 from dragoman.service.worker import Completed, Outcome, Turn
 from dragoman.stores.memory.store import MemoryTaskStore
 from dragoman.testing.clock import FakeClock
-from tests.unit.server.fakes import ScriptedWorker, agent_message
+from tests.support.server.fakes import ScriptedWorker, agent_message
 
 TRACE = "https://example.com/trace/v1"
 SEND = b'{"message":{"messageId":"m-1","role":"ROLE_USER","parts":[{"text":"hello"}]}}'

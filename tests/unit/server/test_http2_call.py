@@ -13,7 +13,7 @@ from dragoman.server import http2_call
 from dragoman.server.grpc.calls import Context, Rpc
 from dragoman.server.http2_call import Call
 from dragoman.server.peers import Peer
-from tests.unit.bindings.http2.peer import Client, data, request
+from tests.support.bindings.http2.peer import Client, data, request
 
 HEAD = Head(b"POST", b"/a", (), None)
 

@@ -7,14 +7,14 @@ import pytest
 from dragoman.bindings.http2 import frames, payloads
 from dragoman.bindings.http2.grpc_framing import frame_message
 from dragoman.bindings.http2.hpack import Header, encode_headers
-from tests.programs import need
-from tests.unit.server.grpc_fakes import (
+from tests.support.programs import need
+from tests.support.server.grpc_fakes import (
     SEND,
     FakePerforms,
     new_server,
     one_port,
 )
-from tests.unit.server.http2_raw import raw
+from tests.support.server.http2_raw import raw
 
 LOOPS = [
     pytest.param(("asyncio", {"use_uvloop": False}), id="asyncio"),

@@ -12,8 +12,8 @@ from dragoman.bindings.http2.errors import ErrorCode
 from dragoman.bindings.http2.grpc_framing import frame_message
 from dragoman.model.documents import EventDocument
 from dragoman.server.http2_server import MAX_HELD_BYTES, Http2Protocol
-from tests.unit.bindings.http2.peer import GREETING, request
-from tests.unit.server.grpc_fakes import (
+from tests.support.bindings.http2.peer import GREETING, request
+from tests.support.server.grpc_fakes import (
     SEND,
     STREAM,
     Answered,
@@ -24,7 +24,7 @@ from tests.unit.server.grpc_fakes import (
     new_server,
     one_port,
 )
-from tests.unit.server.http2_raw import raw
+from tests.support.server.http2_raw import raw
 
 LOOPS = [
     pytest.param(("asyncio", {"use_uvloop": False}), id="asyncio"),

@@ -10,12 +10,12 @@ from dragoman.bindings.http2.grpc_framing import frame_message
 from dragoman.errors import UnauthenticatedError
 from dragoman.server.admission.authentication import Visitor
 from dragoman.service.principal import Principal
-from tests.unit.server.grpc_fakes import (
+from tests.support.server.grpc_fakes import (
     FakePerforms,
     new_server,
     one_port,
 )
-from tests.unit.server.http2_raw import raw
+from tests.support.server.http2_raw import raw
 
 LOOPS = [
     pytest.param(("asyncio", {"use_uvloop": False}), id="asyncio"),

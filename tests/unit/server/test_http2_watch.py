@@ -15,8 +15,8 @@ from dragoman.server.http2_limits import Http2Limits
 from dragoman.server.http2_watch import Watch
 from dragoman.server.limits import limits_of
 from dragoman.server.settings import Settings
-from tests.unit.bindings.http2.peer import GREETING, TRAILERS, request
-from tests.unit.server.grpc_fakes import (
+from tests.support.bindings.http2.peer import GREETING, TRAILERS, request
+from tests.support.server.grpc_fakes import (
     STREAM,
     Answered,
     FakePerforms,
@@ -24,7 +24,7 @@ from tests.unit.server.grpc_fakes import (
     new_server,
     one_port,
 )
-from tests.unit.server.http2_raw import raw
+from tests.support.server.http2_raw import raw
 
 LOOPS = [
     pytest.param(("asyncio", {"use_uvloop": False}), id="asyncio"),

@@ -8,7 +8,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from dragoman.server.http.exchange import Receive, Scope, Send
 from dragoman.server.http_cycle import CycleProtocol
-from tests.unit.server.http_connections import (
+from tests.support.server.http_connections import (
     GET,
     KEEP_ALIVE_SECONDS,
     Connection,

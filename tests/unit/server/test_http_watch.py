@@ -13,7 +13,7 @@ from uvicorn.server import ServerState
 
 from dragoman.server.http.exchange import Receive, Scope, Send
 from dragoman.server.http_watch import DEFAULT_LIMITS, WatchedProtocol
-from tests.unit.server.http_connections import (
+from tests.support.server.http_connections import (
     GET,
     Connection,
     FakeLoop,

@@ -7,7 +7,7 @@ import pytest
 
 from dragoman.server.peers import Peer, peer_of
 from dragoman.server.tls import read_tls
-from tests.unit.server.certificates import write_files
+from tests.support.server.certificates import write_files
 
 LOOPS = [
     pytest.param(("asyncio", {"use_uvloop": False}), id="asyncio"),

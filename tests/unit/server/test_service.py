@@ -34,8 +34,18 @@ from dragoman.server.admission.authorization import Access, AccessRequest
 from dragoman.service.principal import Principal
 from dragoman.service.service import A2AService, Call
 from dragoman.service.worker import Completed, Outcome, Turn
-from tests.unit.server.agency import CALL, Agency, Held, Store, ask, frames, publish, send, serving
-from tests.unit.server.fakes import agent_message
+from tests.support.server.agency import (
+    CALL,
+    Agency,
+    Held,
+    Store,
+    ask,
+    frames,
+    publish,
+    send,
+    serving,
+)
+from tests.support.server.fakes import agent_message
 
 STRANGER = Call(principal=Principal(owner="somebody else"))
 

@@ -15,8 +15,8 @@ from dragoman.model.operations import (
 from dragoman.model.tasks import Task, TaskState
 from dragoman.service.service import Call
 from dragoman.service.worker import Completed, Outcome, Turn
-from tests.unit.server.agency import CALL, Agency, Held, ask, frames, send, serving
-from tests.unit.server.fakes import agent_message
+from tests.support.server.agency import CALL, Agency, Held, ask, frames, send, serving
+from tests.support.server.fakes import agent_message
 
 # --- tasks that are put aside -------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ import pytest
 
 from dragoman.errors import UsageError
 from dragoman.server.tls import read_tls
-from tests.unit.server.certificates import Files, write_files
+from tests.support.server.certificates import Files, write_files
 
 
 @pytest.fixture

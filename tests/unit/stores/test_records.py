@@ -1,7 +1,7 @@
 from msgspec.structs import replace
 
 from dragoman.stores.records import Segment
-from tests.unit.stores.test_checking import WORKING
+from tests.unit.stores.shared.test_checking import WORKING
 
 
 def test_the_last_event_is_what_the_log_says() -> None:

@@ -9,7 +9,7 @@ from dragoman.stores.memory.store import MemoryTaskStore
 from dragoman.testing.application import application
 from dragoman.testing.asgi_transport import AsgiTransport
 from dragoman.testing.clock import FakeClock
-from tests.unit.testing.house import Gate, tea_house
+from tests.support.testing.house import Gate, tea_house
 
 
 def test_the_clock_is_the_one_that_is_given() -> None:

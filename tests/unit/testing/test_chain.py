@@ -6,7 +6,7 @@ from dragoman.extensions.xpr.errors import MalformedError, UnknownAccountError
 from dragoman.extensions.xpr.rows import AgentRow, JobRow
 from dragoman.extensions.xpr.trust import TrustPolicy
 from dragoman.testing.chain import FakeChain
-from tests.chain_double import VECTORS
+from tests.support.chain_double import VECTORS
 
 KEYS = [pair["pub"] for pair in VECTORS["keys"][:2]]
 

@@ -9,7 +9,7 @@ from dragoman.model.base import JsonObject
 from dragoman.testing.clock import FakeClock
 from dragoman.testing.pairing import pair, pair_sync
 from dragoman.testing.wire import Wire
-from tests.unit.testing.house import Gate, tea_house
+from tests.support.testing.house import Gate, tea_house
 
 BREW: JsonObject = {"skillId": "brew"}
 SLOW: JsonObject = {"skillId": "slow"}

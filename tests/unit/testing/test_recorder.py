@@ -8,7 +8,7 @@ from dragoman import connect
 from dragoman.testing.recorder import RecordingTransport, recording
 from dragoman.testing.serving import served
 from dragoman.testing.wire import Wire
-from tests.unit.testing.house import tea_house
+from tests.support.testing.house import tea_house
 
 URL = "http://agent.localhost"
 

@@ -8,7 +8,7 @@ import pytest
 from dragoman import TaskState, connect
 from dragoman.testing.clock import FakeClock
 from dragoman.testing.serving import served, served_sync
-from tests.unit.testing.house import Gate, tea_house
+from tests.support.testing.house import Gate, tea_house
 
 
 @pytest.mark.parametrize("binding", ["JSONRPC", "HTTP+JSON", "GRPC"])

@@ -1,8 +1,8 @@
 """What a client shows to an agent: the port, and the credentials that need no third party.
 
-Credentials are for one origin. Without ``for_origin`` that is the agent's own, and whoever
-connects says which it is, with ``bound_to``. Asked for another origin, or bound to none, they
-attach nothing. Which of them travel, and how, is decided by the card: ``dragoman.auth.outgoing.choosing``.
+Credentials are for one origin. Without ``for_origin`` that is the agent's own, and whoever connects
+says which it is, with ``bound_to``. Asked for another origin, or bound to none, they attach
+nothing. Which of them travel, and how, is decided by the card: ``dragoman.auth.outgoing.choosing``.
 """
 
 from __future__ import annotations

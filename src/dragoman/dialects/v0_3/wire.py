@@ -1,7 +1,7 @@
 """A well-formed send of 0.2 and 0.3, as one typed decode reads it (0.x reference, 3.4).
 
-Whatever does not fit is read again, member by member, by ``dragoman.dialects.legacy.tolerant``. So these
-Structs hold only what most requests are made of: what is rarer, or written in many ways
+Whatever does not fit is read again, member by member, by ``dragoman.dialects.legacy.tolerant``. So
+these Structs hold only what most requests are made of: what is rarer, or written in many ways
 (configurations, files), stays JSON here and has a single reader.
 """
 

@@ -1,8 +1,8 @@
 """Group commit on the event loop: whatever waits is written in one batch, again and again.
 
-The same idea as in ``stores/shared/group_commit.py``, without a thread: the driver waits for PostgreSQL on
-the event loop anyway. A lost connection does not fail the batch that was on its way; it waits until
-another connection has told what became of it.
+The same idea as in ``stores/shared/group_commit.py``, without a thread: the driver waits for
+PostgreSQL on the event loop anyway. A lost connection does not fail the batch that was on its way;
+it waits until another connection has told what became of it.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from mcp.types import CallToolRequestParams, CallToolResult, ListToolsResult, Te
 from dragoman.adapters.mcp.connection import Connection, Place, ServerDiedError, described
 from dragoman.adapters.mcp.serving import serve_http
 from dragoman.errors import UsageError
-from tests.serving import free_port
+from tests.support.serving import free_port
 
 pytestmark = pytest.mark.timeout(60)
 

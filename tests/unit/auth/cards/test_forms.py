@@ -9,8 +9,8 @@ from dragoman.dialects.v1_0.card import encode_card
 from dragoman.errors import A2AError
 from dragoman.model.cards import AgentCapabilities, AgentCard, AgentExtension
 from dragoman.model.security import SecurityRequirement, StringList
-from tests.strategies import agent_cards
-from tests.unit.auth.signing_cards import EMPTIES, FULL, OLD, document_of
+from tests.support.auth.signing_cards import EMPTIES, FULL, OLD, document_of
+from tests.support.strategies import agent_cards
 
 UNSCOPED = (SecurityRequirement(schemes={"key": StringList()}),)
 

@@ -14,7 +14,7 @@ from dragoman.auth.cards.jws import (
 )
 from dragoman.auth.shared.key_sets import read_key
 from dragoman.model.cards import AgentCardSignature
-from tests.unit.auth.signing_cards import new_key
+from tests.support.auth.signing_cards import new_key
 
 PAYLOAD = b'{"name":"a"}'
 

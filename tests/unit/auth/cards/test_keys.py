@@ -8,8 +8,8 @@ from dragoman.auth.cards.keys import KeysOutOfReachError, TrustedKeys
 from dragoman.auth.shared.key_sets import NoKeyError
 from dragoman.errors import UsageError
 from dragoman.testing.clock import FakeClock
-from tests.unit.auth.answering import Answering
-from tests.unit.auth.signing_cards import new_key
+from tests.support.auth.answering import Answering
+from tests.support.auth.signing_cards import new_key
 
 JKU = "https://keys.example/jwks.json"
 

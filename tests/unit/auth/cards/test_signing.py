@@ -13,8 +13,8 @@ from dragoman.auth.shared.key_sets import read_key
 from dragoman.dialects.v1_0.card import encode_card
 from dragoman.errors import A2AError, UsageError
 from dragoman.model.cards import AgentCard, AgentCardSignature
-from tests.strategies import agent_cards
-from tests.unit.auth.signing_cards import EMPTIES, FULL, OLD, document_of, new_key
+from tests.support.auth.signing_cards import EMPTIES, FULL, OLD, document_of, new_key
+from tests.support.strategies import agent_cards
 
 PRIVATE = new_key("ES256")
 SIGNER = CardSigner(PRIVATE)

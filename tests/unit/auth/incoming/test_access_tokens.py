@@ -15,7 +15,7 @@ from dragoman.auth.incoming.refusing import BadCredentialsError
 from dragoman.auth.shared.key_sets import read_key
 from dragoman.errors import UsageError
 from dragoman.testing.clock import FakeClock
-from tests.unit.auth.issuing import Issuer, packed
+from tests.support.auth.issuing import Issuer, packed
 
 RULES = TokenRules(issuer="https://id.example", audiences=frozenset({"us"}))
 ISSUER = Issuer(FakeClock())

@@ -12,7 +12,7 @@ from dragoman.auth.incoming.key_records import KeyRecord, change_keys, digest_of
 from dragoman.auth.outgoing.credentials import ApiKey, KeyLocation
 from dragoman.errors import UsageError
 from dragoman.testing.clock import FakeClock
-from tests.unit.auth.issuing import refusal, showing
+from tests.support.auth.issuing import refusal, showing
 
 KEY = "dgm_Zm9vYmFy"
 RECORD = KeyRecord(

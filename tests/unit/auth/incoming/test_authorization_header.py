@@ -2,7 +2,7 @@ import pytest
 
 from dragoman.auth.incoming.authorization_header import challenge_of, credentials_in
 from dragoman.auth.incoming.refusing import BadCredentialsError
-from tests.unit.auth.issuing import showing
+from tests.support.auth.issuing import showing
 
 
 @pytest.mark.parametrize(

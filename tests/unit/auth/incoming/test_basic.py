@@ -14,7 +14,7 @@ from dragoman.auth.incoming.key_records import KeyRecord, change_keys, digest_of
 from dragoman.auth.incoming.passwords import DECOY, hash_password
 from dragoman.errors import UnavailableError, UsageError
 from dragoman.testing.clock import FakeClock
-from tests.unit.auth.issuing import refusal, showing
+from tests.support.auth.issuing import refusal, showing
 
 CHEAP = scrypt(b"s3cret", salt=b"salt", n=2, r=1, p=1, dklen=32)
 HASH = f"scrypt:2:1:1:{b64encode(b'salt').decode()}:{b64encode(CHEAP).decode()}"

@@ -15,7 +15,7 @@ from dragoman.auth.cards.jws import ALGORITHMS
 from dragoman.auth.incoming.bearer_jwt import BearerJwt, OwnerOf
 from dragoman.errors import UnauthenticatedError, UnavailableError, UsageError
 from dragoman.testing.clock import FakeClock
-from tests.unit.auth.issuing import AUDIENCE, Issuer, bearer, issuing, packed, refusal, showing
+from tests.support.auth.issuing import AUDIENCE, Issuer, bearer, issuing, packed, refusal, showing
 
 CLOCK = FakeClock()
 ISSUER = Issuer(CLOCK)

@@ -11,8 +11,8 @@ from dragoman.auth.incoming.client_certificates import ClientCertificates
 from dragoman.auth.incoming.forwarded_certificates import TrustedProxy
 from dragoman.errors import UsageError
 from dragoman.testing.clock import FakeClock
-from tests.unit.auth.certifying import START, der
-from tests.unit.auth.issuing import refusal, showing
+from tests.support.auth.certifying import START, der
+from tests.support.auth.issuing import refusal, showing
 
 URI = x509.UniformResourceIdentifier("spiffe://example/agent")
 DNS = x509.DNSName("Agent.Example")

@@ -21,7 +21,7 @@ from dragoman.model.security import (
     StringList,
 )
 from dragoman.testing.clock import FakeClock
-from tests.unit.auth.issuing import AUDIENCE, Issuer, showing
+from tests.support.auth.issuing import AUDIENCE, Issuer, showing
 
 KEYS = ApiKeys({"k1": "alice", "k2": Principal(owner="bob", scopes=frozenset({"read"}))})
 USERS = BasicUsers(lambda user, _: user)

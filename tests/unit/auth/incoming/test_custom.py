@@ -4,7 +4,7 @@ from dragoman.auth.incoming.authenticator import Evidence, Principal
 from dragoman.auth.incoming.custom import CustomAuthenticator
 from dragoman.errors import UnauthenticatedError, UsageError
 from dragoman.model.security import APIKeySecurityScheme, SecurityScheme
-from tests.unit.auth.issuing import refusal, showing
+from tests.support.auth.issuing import refusal, showing
 
 SCHEME = SecurityScheme(
     api_key_security_scheme=APIKeySecurityScheme(location="header", name="X-Signature")

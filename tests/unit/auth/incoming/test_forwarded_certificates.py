@@ -8,7 +8,7 @@ from dragoman.auth.incoming.authenticator import Evidence
 from dragoman.auth.incoming.forwarded_certificates import ForwardedForm, TrustedProxy
 from dragoman.auth.incoming.refusing import BadCredentialsError
 from dragoman.errors import UsageError
-from tests.unit.auth.certifying import pem
+from tests.support.auth.certifying import pem
 
 PEM = pem()
 DER = ssl.PEM_cert_to_DER_cert(PEM)

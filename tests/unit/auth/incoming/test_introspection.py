@@ -10,7 +10,7 @@ from dragoman.auth.incoming.introspection import Introspection
 from dragoman.errors import UnavailableError, UsageError
 from dragoman.model.security import ClientCredentialsOAuthFlow, OAuthFlows
 from dragoman.testing.clock import FakeClock
-from tests.unit.auth.issuing import AUDIENCE, Issuer, bearer, issuing, refusal, showing
+from tests.support.auth.issuing import AUDIENCE, Issuer, bearer, issuing, refusal, showing
 
 ASKED = "/introspect"
 

@@ -9,7 +9,7 @@ from dragoman.auth.incoming.openid import OpenId
 from dragoman.errors import UnavailableError, UsageError
 from dragoman.model.security import ClientCredentialsOAuthFlow, OAuthFlows
 from dragoman.testing.clock import FakeClock
-from tests.unit.auth.issuing import AUDIENCE, Issuer, bearer, issuing, refusal
+from tests.support.auth.issuing import AUDIENCE, Issuer, bearer, issuing, refusal
 
 METADATA, JWKS = "/.well-known/openid-configuration", "/jwks"
 FLOWS = OAuthFlows(

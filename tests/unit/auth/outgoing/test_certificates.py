@@ -6,7 +6,7 @@ import pytest
 from dragoman.auth.outgoing.certificates import ClientCertificate, GrpcKeys
 from dragoman.auth.outgoing.credentials import NOTHING
 from dragoman.errors import UsageError
-from tests.unit.server.certificates import Files, write_files
+from tests.support.server.certificates import Files, write_files
 
 AGENT = "https://agent.example"
 

@@ -12,7 +12,7 @@ from dragoman.auth.outgoing.grants import ClientCredentials, DeviceCode, Grant
 from dragoman.auth.outgoing.oauth2 import AuthorizationServer, DevicePrompt
 from dragoman.auth.outgoing.tokens import TokenKeeper
 from dragoman.testing.clock import FakeClock
-from tests.unit.auth.answering import Answering, HurriedClock
+from tests.support.auth.answering import Answering, HurriedClock
 
 AGENT, OTHER = "https://agent.example", "https://other.example"
 ISSUER, TOKEN, DEVICE = (

@@ -3,7 +3,7 @@ import pytest
 
 from dragoman.auth.outgoing.errors import AuthorizationServerError
 from dragoman.auth.outgoing.metadata import Endpoints, discover, read_metadata
-from tests.unit.auth.answering import Answering
+from tests.support.auth.answering import Answering
 
 ISSUER = "https://id.example/realms/a"
 TOKEN, DEVICE = "https://id.example/token", "https://id.example/device"

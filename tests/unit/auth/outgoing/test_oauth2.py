@@ -8,7 +8,7 @@ from dragoman.auth.outgoing.errors import AuthorizationServerError, TokenRefused
 from dragoman.auth.outgoing.oauth2 import AuthorizationServer, ClientAuth, Device, DevicePrompt
 from dragoman.auth.outgoing.tokens import Token
 from dragoman.testing.clock import FakeClock
-from tests.unit.auth.answering import Answer, Answering, Asked, HurriedClock
+from tests.support.auth.answering import Answer, Answering, Asked, HurriedClock
 
 TOKEN, DEVICE = "https://id.example/token", "https://id.example/device"
 GRANTED = {"access_token": "t1", "token_type": "Bearer"}

@@ -3,7 +3,7 @@ import pytest
 
 from dragoman.auth.outgoing.errors import AuthorizationServerError
 from dragoman.auth.shared.fetching import Answer, get_json, post_form
-from tests.unit.auth.answering import Answering, Asked
+from tests.support.auth.answering import Answering, Asked
 
 URL = "https://id.example/keys"
 

@@ -7,7 +7,7 @@ import pytest
 from dragoman.auth.shared.issuer_keys import IssuerKeys
 from dragoman.errors import UnauthenticatedError, UnavailableError, UsageError
 from dragoman.testing.clock import FakeClock
-from tests.unit.push.receiving import Sender, served_app
+from tests.support.push.receiving import Sender, served_app
 
 ONE, TWO = Sender("one"), Sender("two")
 

@@ -5,7 +5,7 @@ import pytest
 
 from dragoman.auth.shared.key_sets import NoKeyError, is_in_force, keys_in, read_key, read_set
 from dragoman.errors import UsageError
-from tests.unit.auth.signing_cards import new_key
+from tests.support.auth.signing_cards import new_key
 
 SMALL = "AQAB" * 40
 

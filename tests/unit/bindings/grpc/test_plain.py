@@ -10,7 +10,7 @@ from dragoman._proto.messages import message_class
 from dragoman.bindings.grpc.plain import shape_of
 from dragoman.bindings.grpc.well_known import Proto, UnreadableError
 from dragoman.model.operations import Empty
-from tests.strategies import BY_TYPE
+from tests.support.strategies import BY_TYPE
 
 # The types of the model that are messages of 1.0.
 KINDS = [kind for kind in BY_TYPE if kind is not Empty]

@@ -31,7 +31,7 @@ from dragoman.model.security import (
     SecurityScheme,
     StringList,
 )
-from tests.strategies import agent_cards
+from tests.support.strategies import agent_cards
 
 GRPC = AgentInterface(url="h:443", protocol_binding="GRPC", protocol_version="0.3")
 REST = AgentInterface(url="https://h/a", protocol_binding="HTTP+JSON", protocol_version="0.3")

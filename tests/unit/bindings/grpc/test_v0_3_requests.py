@@ -29,7 +29,7 @@ from dragoman.model.operations import (
 from dragoman.model.parts import Part
 from dragoman.model.push import AuthenticationInfo, TaskPushNotificationConfig
 from dragoman.model.tasks import TaskState
-from tests.strategies import BY_TYPE
+from tests.support.strategies import BY_TYPE
 
 # By its looks alone short content cannot be told from base64, so whole values need a known peer.
 ENCODER, DECODER = MessageEncoder("base64text"), Decoder("base64text")

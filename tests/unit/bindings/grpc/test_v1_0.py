@@ -35,8 +35,8 @@ from dragoman.model.operations import (
 from dragoman.model.parts import Part
 from dragoman.model.push import TaskPushNotificationConfig
 from dragoman.model.tasks import Task
-from tests.losses import left
-from tests.strategies import (
+from tests.support.losses import left
+from tests.support.strategies import (
     BY_TYPE,
     agent_cards,
     list_push_configs_responses,

@@ -20,7 +20,7 @@ from dragoman.bindings.grpc.well_known import (
     write_value,
 )
 from dragoman.model.timestamps import parse_timestamp
-from tests.strategies import timestamps
+from tests.support.strategies import timestamps
 
 EXACT = 2**53
 

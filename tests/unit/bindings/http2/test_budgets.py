@@ -11,7 +11,7 @@ from dragoman.bindings.http2.events import (
 from dragoman.bindings.http2.header_blocks import MAX_CONTINUATIONS
 from dragoman.bindings.http2.hpack import encode_headers
 from dragoman.bindings.http2.stream_table import MAX_STREAMS
-from tests.unit.bindings.http2.peer import (
+from tests.support.bindings.http2.peer import (
     BLOCK,
     PING,
     REQUEST,

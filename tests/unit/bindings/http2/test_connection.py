@@ -13,7 +13,7 @@ from dragoman.bindings.http2.events import (
     RequestReceived,
 )
 from dragoman.bindings.http2.hpack import encode_headers
-from tests.unit.bindings.http2.peer import (
+from tests.support.bindings.http2.peer import (
     BLOCK,
     GREETING,
     PING,

@@ -10,7 +10,7 @@ from dragoman.bindings.http2.header_blocks import (
 )
 from dragoman.bindings.http2.hpack import encode_headers
 from dragoman.bindings.http2.streams import Stream
-from tests.unit.bindings.http2.peer import REQUEST
+from tests.support.bindings.http2.peer import REQUEST
 
 HEAD = encode_headers(REQUEST)
 

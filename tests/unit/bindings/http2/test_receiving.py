@@ -12,7 +12,7 @@ from dragoman.bindings.http2.hpack import encode_headers
 from dragoman.bindings.http2.receiving import CONNECTION_WINDOW, Receiver
 from dragoman.bindings.http2.sending import Outbox
 from dragoman.bindings.http2.stream_table import StreamTable
-from tests.unit.bindings.http2.peer import (
+from tests.support.bindings.http2.peer import (
     GREETING,
     PING,
     REQUEST,

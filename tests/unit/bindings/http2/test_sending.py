@@ -8,7 +8,7 @@ from dragoman.bindings.http2.errors import ErrorCode
 from dragoman.bindings.http2.events import (
     Drained,
 )
-from tests.unit.bindings.http2.peer import (
+from tests.support.bindings.http2.peer import (
     BLOCK,
     TRAILERS,
     Client,

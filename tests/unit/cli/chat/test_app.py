@@ -11,7 +11,7 @@ from dragoman.cli.options.options import CONTEXT_ID, METADATA, TASK_ID, TIMEOUT
 from dragoman.errors import TaskNotFoundError
 from dragoman.model.tasks import TaskState
 from tests.cli.fake import FakeAgent, Frames, Refusal, card, task
-from tests.unit.cli.chatting import Line, chatting, names_in, until
+from tests.support.cli.chatting import Line, chatting, names_in, until
 
 
 async def shown(folder: Path, *lines: Line, **others: Any) -> str:

@@ -11,7 +11,7 @@ from dragoman import connect
 from dragoman.cli.chat.commands import COMMANDS, command_called, likely
 from dragoman.model.tasks import TaskState
 from tests.cli.fake import FakeAgent
-from tests.unit.cli.chatting import Line, chatting, names_in, until
+from tests.support.cli.chatting import Line, chatting, names_in, until
 
 
 async def shown(folder: Path, *lines: Line, **others: Any) -> str:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.terminal import CTRL_C, CTRL_D, Terminal, on_terminal
-from tests.unit.cli.commands import environment
+from tests.support.cli.commands import environment
+from tests.support.terminal import CTRL_C, CTRL_D, Terminal, on_terminal
 
 PROGRAM = """\
 from dragoman.cli.chat.keyboard import Keyboard

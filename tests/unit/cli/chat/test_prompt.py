@@ -7,7 +7,7 @@ from dragoman.cli.chat.forms import form_of
 from dragoman.cli.chat.prompt import Prompt
 from dragoman.cli.chat.view import View
 from dragoman.model.parts import Part
-from tests.unit.cli.chatting import Line, Typed
+from tests.support.cli.chatting import Line, Typed
 
 FORM = form_of(
     [

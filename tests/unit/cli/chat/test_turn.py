@@ -10,7 +10,7 @@ from dragoman.errors import DragomanError, InvalidAgentResponseError
 from dragoman.model.documents import EventDocument
 from dragoman.model.tasks import Task, TaskState
 from tests.cli.fake import FakeAgent, Frames, Refusal, card, task
-from tests.unit.cli.chatting import Desk, chatting, until
+from tests.support.cli.chatting import Desk, chatting, until
 
 
 def event(state: str) -> EventDocument:

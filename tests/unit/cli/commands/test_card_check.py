@@ -1,11 +1,11 @@
 import json
 
 import pytest
-from tests.unit.cli.test_card_view import CARD
 
 from dragoman.cli.commands.card_check import advice_on, findings_in
 from dragoman.dialects.v1_0.card import decode_card, encode_card
 from tests.cli.fake import card
+from tests.unit.cli.views.test_card import CARD
 
 
 def test_a_valid_card_has_no_findings() -> None:

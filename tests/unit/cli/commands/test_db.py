@@ -7,12 +7,12 @@ from dragoman.stores.postgres.schema import latest_version as latest_postgres
 from dragoman.stores.sqlite.lock import FileLock
 from dragoman.stores.sqlite.schema import latest_version
 from tests.cli.calling import Cli
-from tests.disks import DISK, run_on_small_disk
-from tests.unit.cli.commands import AGENT, PROGRAM, environment, running
-from tests.unit.stores.postgres.populated import change as change_postgres
-from tests.unit.stores.postgres.populated import populated
-from tests.unit.stores.postgres.populated import task_of as task_of_postgres
-from tests.unit.stores.sqlite.populated import EXPECTED_TASKS, change, populate
+from tests.support.cli.commands import AGENT, PROGRAM, environment, running
+from tests.support.disks import DISK, run_on_small_disk
+from tests.support.stores.postgres.populated import change as change_postgres
+from tests.support.stores.postgres.populated import populated
+from tests.support.stores.postgres.populated import task_of as task_of_postgres
+from tests.support.stores.sqlite.populated import EXPECTED_TASKS, change, populate
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from dragoman.auth.incoming.basic import BasicUsers
 from dragoman.auth.incoming.key_records import merge_uses
 from dragoman.errors import UnauthenticatedError
 from tests.cli.calling import Cli
-from tests.unit.auth.issuing import showing
+from tests.support.auth.issuing import showing
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from dragoman.auth.cards.keys import TrustedKeys
 from dragoman.auth.cards.signing import verify_card
 from dragoman.dialects.v1_0.card import encode_card
 from tests.cli.calling import Cli
-from tests.unit.auth.signing_cards import EMPTIES, FULL, OLD, document_of
+from tests.support.auth.signing_cards import EMPTIES, FULL, OLD, document_of
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ import pytest
 
 from dragoman.stores.sqlite.lock import FileLock
 from tests.cli.calling import Cli
-from tests.postgres import new_database
-from tests.unit.cli.pushing import SECRETS, Pushing
+from tests.support.cli.pushing import SECRETS, Pushing
+from tests.support.postgres import new_database
 from tests.unit.stores.postgres.test_keeping import leave_letters
 
 

@@ -17,7 +17,7 @@ from dragoman.stores.sqlite.keeping import SQLiteKeeper
 from dragoman.stores.sqlite.webhook_rows import WebhookRows
 from dragoman.stores.webhooks import WebhookKey
 from tests.cli.calling import Cli
-from tests.unit.cli.pushing import NOW_MS, SECRETS, Pushing
+from tests.support.cli.pushing import NOW_MS, SECRETS, Pushing
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.unit.cli.test_settings import read
 
 from dragoman.cli.command import Invocation
 from dragoman.cli.commands.send_request import OPTIONS, build_request
@@ -16,6 +15,7 @@ from dragoman.cli.surroundings import Surroundings
 from dragoman.errors import UsageError
 from dragoman.model.operations import SendMessageConfiguration, SendMessageRequest
 from dragoman.model.parts import Part
+from tests.unit.cli.options.test_settings import read
 
 BY_NAME: dict[str, Option[object]] = {
     option.name: option for option in (*OPTIONS, ASYNC, CONTEXT_ID, METADATA, STREAM, TASK_ID)

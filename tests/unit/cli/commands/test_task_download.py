@@ -1,5 +1,6 @@
 import pytest
 
+from dragoman.cli.commands import task_download
 from tests.cli.calling import Cli
 from tests.cli.fake import FakeAgent, task
 
@@ -23,7 +24,7 @@ def test_an_address_is_fetched_if_asked(
         asked.append((url, is_private_allowed, is_insecure))
         return b"png"
 
-    monkeypatch.setattr(download, "fetch", fetch)
+    monkeypatch.setattr(task_download, "fetch", fetch)
     near = {"artifactId": "b", "parts": [{"text": "x"}]}
     fake.answers["GetTask"] = lambda _: task(artifacts=[FAR, near])
     result = cli("task", "download", "t-1", "--fetch-urls", "--output-dir", "got")

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.calling import Cli
-from tests.unit.stores.sqlite.populated import change, populate, task_of, value
+from tests.support.stores.sqlite.populated import change, populate, task_of, value
 
 
 @pytest.fixture

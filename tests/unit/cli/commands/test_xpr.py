@@ -10,10 +10,10 @@ import pytest
 
 from dragoman import Agent, Context
 from dragoman.extensions.xpr import Chain, XprAuth, XprPresence
-from tests.chain_double import serving_chain
 from tests.cli.calling import Cli, Result
 from tests.scenarios.xpr import ALICE, populate
-from tests.serving import serving
+from tests.support.chain_double import serving_chain
+from tests.support.serving import serving
 
 HERE = ("--allow", "127.0.0.1:*", "--allow-http")
 

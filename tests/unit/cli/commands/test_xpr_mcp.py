@@ -12,10 +12,10 @@ from mcp import Client, StdioServerParameters
 
 from dragoman import Agent, Context
 from dragoman.extensions.xpr import Chain, XprAuth, XprPresence
-from tests.chain_double import serving_chain
 from tests.cli.calling import Cli
 from tests.scenarios.xpr import ALICE, populate
-from tests.serving import serving
+from tests.support.chain_double import serving_chain
+from tests.support.serving import serving
 
 pytestmark = pytest.mark.timeout(90)
 

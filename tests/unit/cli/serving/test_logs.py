@@ -7,7 +7,7 @@ import pytest
 
 from dragoman import telemetry
 from dragoman.cli.serving.logs import set_up_logging, tell_replica
-from tests.tracing import Traced
+from tests.support.tracing import Traced
 
 
 @pytest.fixture(autouse=True)

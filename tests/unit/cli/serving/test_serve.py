@@ -23,10 +23,10 @@ from dragoman.model.operations import Operation, SendMessageRequest
 from dragoman.model.parts import Part
 from dragoman.model.tasks import Task
 from dragoman.server.settings import Settings
-from tests.disks import DISK, run_on_small_disk
-from tests.programs import need
-from tests.unit.cli.commands import AGENT, PROGRAM, Running, call, environment, running
-from tests.unit.server.certificates import write_files
+from tests.support.cli.commands import AGENT, PROGRAM, Running, call, environment, running
+from tests.support.disks import DISK, run_on_small_disk
+from tests.support.programs import need
+from tests.support.server.certificates import write_files
 
 # The library has no types.
 grpc: Any = importlib.import_module("grpc")

@@ -8,8 +8,8 @@ import pytest
 
 from dragoman.cli.serving.tracing import check_tracing, tracing
 from dragoman.errors import UsageError
-from tests.collector import Collector
-from tests.unit.cli.commands import AGENT, call
+from tests.support.cli.commands import AGENT, call
+from tests.support.collector import Collector
 
 
 def run(program: str, *arguments: str) -> str:

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from dragoman.cli import main
-from tests.postgres import new_database
-from tests.serving import AgentProcess
+from tests.support.postgres import new_database
+from tests.support.serving import AgentProcess
 
 AGENT = """
 import os

@@ -9,7 +9,7 @@ from dragoman.dialects.v1_0.card import decode_card
 from dragoman.errors import UsageError
 from dragoman.model.cards import AgentCard
 from tests.cli.fake import card
-from tests.unit.auth.answering import Answering
+from tests.support.auth.answering import Answering
 
 AGENT = "https://a.example:443"
 TOKEN, DEVICE = "https://id.example/token", "https://id.example/device"

@@ -1,13 +1,13 @@
 from pathlib import Path
 
 import pytest
-from tests.unit.cli.test_credentials import given
-from tests.unit.cli.test_settings import read
 
 from dragoman.cli.options.options import CA_CERT, INSECURE
 from dragoman.cli.session.authority_http import asking
 from dragoman.errors import UsageError
-from tests.unit.server.certificates import write_files
+from tests.support.server.certificates import write_files
+from tests.unit.cli.options.test_settings import read
+from tests.unit.cli.session.test_credentials import given
 
 
 async def test_the_machines_own_authorities_will_do(tmp_path: Path) -> None:

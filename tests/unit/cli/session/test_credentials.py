@@ -2,7 +2,6 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.unit.cli.test_settings import read
 
 from dragoman.auth.outgoing.credentials import ApiKey, Bearer, Custom
 from dragoman.cli.options.options import (
@@ -26,6 +25,7 @@ from dragoman.cli.session.credentials import (
 from dragoman.dialects.v1_0.card import decode_card
 from dragoman.errors import UnauthenticatedError, UsageError
 from tests.cli.fake import asking_for, card
+from tests.unit.cli.options.test_settings import read
 
 BEARER_SCHEME = {"httpAuthSecurityScheme": {"scheme": "Bearer"}}
 KEY_SCHEME = {"apiKeySecurityScheme": {"location": "header", "name": "k"}}

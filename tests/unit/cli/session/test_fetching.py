@@ -9,7 +9,7 @@ import pytest
 from dragoman.cli.session import fetching
 from dragoman.cli.session.fetching import fetch
 from dragoman.client.errors import ClientError, UnreachableError
-from tests.unit.server.certificates import write_files
+from tests.support.server.certificates import write_files
 
 
 class Files(BaseHTTPRequestHandler):

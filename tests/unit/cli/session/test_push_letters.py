@@ -10,7 +10,7 @@ from dragoman.cli.session.push_letters import letter_name, webhook_name
 from dragoman.stores.sqlite.keeping import SQLiteKeeper
 from dragoman.stores.webhooks import DeadLetter, LetterKey, Webhook, WebhookKey
 from tests.cli.calling import Cli
-from tests.unit.cli.pushing import Pushing
+from tests.support.cli.pushing import Pushing
 
 
 @pytest.fixture

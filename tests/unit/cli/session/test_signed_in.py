@@ -3,7 +3,6 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
-from tests.unit.cli.test_logins import LOGIN, put
 
 from dragoman.auth.outgoing.errors import CredentialsError
 from dragoman.auth.outgoing.tokens import Token
@@ -12,7 +11,8 @@ from dragoman.cli.session.signed_in import logins_for, signed_in
 from dragoman.dialects.v1_0.card import decode_card
 from dragoman.model.cards import AgentInterface
 from tests.cli.fake import card
-from tests.unit.auth.answering import Answer, Answering
+from tests.support.auth.answering import Answer, Answering
+from tests.unit.cli.session.test_logins import LOGIN, put
 
 ORIGIN = LOGIN.origin
 EXPIRED = replace(LOGIN, token=Token("old", 0, expires_at_ms=1, refresh_token="again"))  # noqa: S106 - of a test

@@ -1,7 +1,6 @@
 from pathlib import Path
 
 import pytest
-from tests.unit.cli.test_settings import read
 
 from dragoman.cli.options.options import (
     A2A_VERSION,
@@ -18,6 +17,7 @@ from dragoman.cli.options.settings import Given
 from dragoman.cli.session.target import Target, target_of, tls_of
 from dragoman.errors import UsageError
 from dragoman.model.cards import AgentInterface
+from tests.unit.cli.options.test_settings import read
 
 
 def given(option: Option[object], text: str = "true") -> Given:

@@ -2,13 +2,13 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from tests.unit.cli.test_settings import read
 
 from dragoman.cli.errors import CliError
 from dragoman.cli.options.options import ASYNC, STREAM, TIMEOUT, WAIT
 from dragoman.cli.options.settings import Given
 from dragoman.cli.session.waiting import waits, within_budget
 from dragoman.errors import UsageError
+from tests.unit.cli.options.test_settings import read
 
 WAIT_FLAG = Given(WAIT, "true", "--wait")
 ASYNC_FLAG = Given(ASYNC, "true", "--async")

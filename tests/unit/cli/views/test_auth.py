@@ -1,8 +1,8 @@
 from msgspec.structs import replace
-from tests.unit.cli.test_logins import LOGIN
 
 from dragoman.auth.outgoing.tokens import Token
 from dragoman.cli.views.auth import login_document, login_lines
+from tests.unit.cli.session.test_logins import LOGIN
 
 
 def test_everything_is_shown_but_the_secrets() -> None:

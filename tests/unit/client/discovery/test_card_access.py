@@ -19,8 +19,8 @@ from dragoman.client.errors import CardUntrustedError
 from dragoman.client.transports.tls import Tls
 from dragoman.errors import UnauthenticatedError, UsageError
 from dragoman.model.cards import AgentInterface
-from tests.unit.auth.signing_cards import FULL, new_key
-from tests.unit.client.fakes import QuickClock, Web, card, web_pool
+from tests.support.auth.signing_cards import FULL, new_key
+from tests.support.client.fakes import QuickClock, Web, card, web_pool
 
 INTERFACE = AgentInterface(
     url="https://a.example/rpc", protocol_binding="JSONRPC", protocol_version="1.0"

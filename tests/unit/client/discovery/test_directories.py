@@ -12,7 +12,7 @@ from dragoman.client.transports.tls import Tls
 from dragoman.egress import DestinationRefusedError, EgressPolicy
 from dragoman.errors import UsageError
 from dragoman.model.base import JsonObject
-from tests.serving import serving
+from tests.support.serving import serving
 
 HERE = EgressPolicy.of("127.0.0.1:*", allow_http=True)
 

@@ -13,7 +13,7 @@ from dragoman.errors import (
     UnavailableError,
     VersionNotSupportedError,
 )
-from tests.unit.client.fakes import offer
+from tests.support.client.fakes import offer
 
 AWAY = UnreachableError("a", "refused")
 UNKNOWN = MethodNotFoundError()

@@ -8,7 +8,7 @@ from dragoman.client.discovery.card_cache import CardCache
 from dragoman.client.discovery.finding import MAX_CARD_BYTES, FoundCard, find_card
 from dragoman.client.errors import CardInvalidError, CardNotFoundError, ProtocolError
 from dragoman.errors import UnauthenticatedError, UnavailableError
-from tests.unit.client.fakes import QuickClock, Web, web_pool
+from tests.support.client.fakes import QuickClock, Web, web_pool
 
 NEW = "/.well-known/agent-card.json"
 OLD = "/.well-known/agent.json"

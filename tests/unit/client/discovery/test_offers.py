@@ -7,7 +7,7 @@ from dragoman.client.errors import NoInterfaceError
 from dragoman.dialects.negotiation import Version
 from dragoman.errors import UsageError
 from dragoman.model.cards import AgentInterface
-from tests.unit.client.fakes import card
+from tests.support.client.fakes import card
 
 CARD_URL = "https://a.example/.well-known/agent-card.json"
 

@@ -10,7 +10,7 @@ from dragoman.client.discovery.trust import CardTrust, trust_of
 from dragoman.client.errors import CardUntrustedError
 from dragoman.dialects.v1_0.card import encode_card
 from dragoman.model.cards import AgentCard
-from tests.unit.auth.signing_cards import EMPTIES, FULL, OLD, document_of, new_key
+from tests.support.auth.signing_cards import EMPTIES, FULL, OLD, document_of, new_key
 
 URL = "https://a.example/card.json"
 SIGNER = CardSigner(new_key("ES256"))

@@ -8,7 +8,7 @@ from dragoman.model.events import StreamResponse
 from dragoman.model.messages import Role
 from dragoman.model.parts import Part
 from dragoman.model.tasks import Artifact, Task, TaskState
-from tests.unit.client.fakes import artifact, chunk, said, status, task
+from tests.support.client.fakes import artifact, chunk, said, status, task
 
 PICTURE = Part(raw=b"x", media_type="image/png")
 

@@ -11,7 +11,7 @@ from dragoman.model.operations import (
     SubscribeToTaskRequest,
 )
 from dragoman.model.tasks import TaskState
-from tests.unit.client.fakes import ScriptedTransport, caller_of, offer, said, send, task
+from tests.support.client.fakes import ScriptedTransport, caller_of, offer, said, send, task
 
 CUT = CutError("a", "b")
 FOLLOW = SubscribeToTaskRequest(id="t")

@@ -14,7 +14,7 @@ from dragoman.errors import (
 from dragoman.model.events import StreamResponse
 from dragoman.model.operations import Operation, SubscribeToTaskRequest
 from dragoman.model.tasks import TaskState
-from tests.unit.client.fakes import (
+from tests.support.client.fakes import (
     ScriptedTransport,
     artifact,
     caller_of,

@@ -6,7 +6,7 @@ from dragoman.client.transports.base import Frame
 from dragoman.model.events import StreamResponse
 from dragoman.model.messages import Message
 from dragoman.model.tasks import Task, TaskState, TaskStatus
-from tests.unit.client.fakes import artifact, chunk, said, status, task
+from tests.support.client.fakes import artifact, chunk, said, status, task
 
 
 def shown(found: Task) -> StreamResponse:

@@ -16,7 +16,7 @@ from dragoman.errors import (
 from dragoman.model.events import StreamResponse
 from dragoman.model.operations import Operation, SendMessageRequest, SubscribeToTaskRequest
 from dragoman.model.tasks import Task, TaskState
-from tests.unit.client.fakes import (
+from tests.support.client.fakes import (
     QuickClock,
     ScriptedTransport,
     artifact,

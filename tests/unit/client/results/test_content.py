@@ -11,7 +11,7 @@ from dragoman.client.results.content import data_of, files_of, parts_of, typed
 from dragoman.client.results.files import ReceivedFile
 from dragoman.errors import UsageError
 from dragoman.model.parts import Part
-from tests.unit.client.fakes import said
+from tests.support.client.fakes import said
 
 
 class Colour(Enum):

@@ -5,7 +5,7 @@ from dragoman.client.results.files import ReceivedFile
 from dragoman.model.events import StreamResponse, TaskArtifactUpdateEvent
 from dragoman.model.parts import Part
 from dragoman.model.tasks import Artifact, TaskState
-from tests.unit.client.fakes import artifact, chunk, said, status, task
+from tests.support.client.fakes import artifact, chunk, said, status, task
 
 
 @pytest.mark.parametrize(

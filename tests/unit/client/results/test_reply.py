@@ -9,7 +9,7 @@ from dragoman.client.results.sending import SendOptions
 from dragoman.client.results.stream import AgentStream
 from dragoman.model.parts import Part
 from dragoman.model.tasks import Artifact, TaskState
-from tests.unit.client.fakes import artifact, said, task
+from tests.support.client.fakes import artifact, said, task
 
 DONE = task(TaskState.COMPLETED, artifact("one"), artifact("two"), message=said("Done."))
 ASKED = task(TaskState.INPUT_REQUIRED, artifact("draft"), message=said("Which?"))

@@ -12,8 +12,8 @@ from dragoman.errors import InvalidParamsError, UsageError
 from dragoman.model.events import StreamResponse
 from dragoman.model.tasks import TaskState
 from dragoman.service.service import EventStream
-from tests.unit.client.fakes import artifact, chunk, said, status, task
-from tests.unit.client.services import Events, agent_of
+from tests.support.client.fakes import artifact, chunk, said, status, task
+from tests.support.client.services import Events, agent_of
 
 SHOWN = StreamResponse(task=task())
 DONE = status(TaskState.COMPLETED)

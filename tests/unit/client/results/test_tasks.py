@@ -4,8 +4,8 @@ from dragoman.errors import TaskEndedError, TaskNotFoundError
 from dragoman.model.events import StreamResponse
 from dragoman.model.operations import GetTaskRequest, SendMessageRequest, SubscribeToTaskRequest
 from dragoman.model.tasks import TaskState
-from tests.unit.client.fakes import artifact, chunk, status, task
-from tests.unit.client.services import Events, agent_of
+from tests.support.client.fakes import artifact, chunk, status, task
+from tests.support.client.services import Events, agent_of
 
 DONE = task(TaskState.COMPLETED, artifact("one"))
 

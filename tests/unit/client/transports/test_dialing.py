@@ -21,8 +21,8 @@ from dragoman.model.security import (
     SecurityScheme,
     StringList,
 )
-from tests.unit.client.fakes import Web, card, offer, web_pool
-from tests.unit.server.certificates import write_files
+from tests.support.client.fakes import Web, card, offer, web_pool
+from tests.support.server.certificates import write_files
 
 TOKEN = "s3"  # noqa: S105 - no secret
 

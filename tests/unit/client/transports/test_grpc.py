@@ -34,10 +34,10 @@ from dragoman.model.documents import EventDocument, TaskDocument
 from dragoman.model.events import StreamResponse
 from dragoman.model.operations import GetTaskRequest, Operation
 from dragoman.model.tasks import TaskState
-from tests.serving import free_port
-from tests.unit.client.fakes import send, status, task
-from tests.unit.server.certificates import Files, write_files
-from tests.unit.server.grpc_fakes import aio, grpc
+from tests.support.client.fakes import send, status, task
+from tests.support.server.certificates import Files, write_files
+from tests.support.server.grpc_fakes import aio, grpc
+from tests.support.serving import free_port
 
 READ = (Operation.GET_TASK, GetTaskRequest(id="t"))
 STREAM = (Operation.SEND_STREAMING_MESSAGE, send())

@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives.serialization import (
 from dragoman.client.errors import UnreachableError
 from dragoman.client.transports.grpc_pinning import pinned
 from dragoman.client.transports.tls import Tls
-from tests.unit.server.certificates import write_files
+from tests.support.server.certificates import write_files
 
 INSECURE = Tls(is_insecure=True)
 

@@ -19,7 +19,7 @@ from dragoman.dialects.v1_0.routes import ROUTES
 from dragoman.errors import RateLimitedError, TaskNotFoundError, UnavailableError
 from dragoman.model.operations import GetTaskRequest, Operation, SubscribeToTaskRequest
 from dragoman.model.tasks import Task
-from tests.unit.client.fakes import NOBODY, Web, send, sse, web_pool
+from tests.support.client.fakes import NOBODY, Web, send, sse, web_pool
 
 URL = "http://agent.test/rpc"
 NEW = RpcFraming(V1_0_DIALECT, URL, Version(1, 0))

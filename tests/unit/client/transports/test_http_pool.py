@@ -16,9 +16,9 @@ from dragoman.client.errors import (
 from dragoman.client.transports.http_pool import HttpPool, read_body
 from dragoman.client.transports.tls import Tls
 from dragoman.errors import UsageError
-from tests.serving import free_port
-from tests.unit.client.fakes import Web, web_pool
-from tests.unit.server.certificates import write_files
+from tests.support.client.fakes import Web, web_pool
+from tests.support.server.certificates import write_files
+from tests.support.serving import free_port
 
 URL = "http://agent.test/x"
 

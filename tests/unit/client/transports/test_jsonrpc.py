@@ -26,7 +26,7 @@ from dragoman.model.operations import (
     SendMessageRequest,
 )
 from dragoman.model.tasks import Task
-from tests.unit.client.fakes import send
+from tests.support.client.fakes import send
 
 URL = "http://agent.test/rpc"
 TASK = {"id": "t", "contextId": "c", "status": {"state": "TASK_STATE_WORKING"}}

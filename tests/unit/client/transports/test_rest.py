@@ -34,7 +34,7 @@ from dragoman.model.operations import (
 )
 from dragoman.model.push import TaskPushNotificationConfig
 from dragoman.model.tasks import TaskState
-from tests.unit.client.fakes import send
+from tests.support.client.fakes import send
 
 URL = "http://agent.test/base"
 NEW = RestFraming(V1_0_DIALECT, URL, Version(1, 0), ROUTES)

@@ -6,7 +6,7 @@ import pytest
 from dragoman.auth.outgoing.certificates import ClientCertificate
 from dragoman.client.transports.tls import Tls
 from dragoman.errors import UsageError
-from tests.unit.server.certificates import write_files
+from tests.support.server.certificates import write_files
 
 
 def test_by_default_the_machine_says_whom_to_trust() -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from dragoman.conformance.answers import Answer, Refusal
 from dragoman.conformance.probes.answering import ERROR_CHECKS, FIRST
-from tests.unit.conformance.scripted import (
+from tests.support.conformance.scripted import (
     ScriptedInterface,
     bench_with,
     outcome_of,

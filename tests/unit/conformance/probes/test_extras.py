@@ -5,7 +5,7 @@ import pytest
 from dragoman.conformance.answers import Answer
 from dragoman.conformance.interface import Params
 from dragoman.conformance.probes.extras import CHECKS
-from tests.unit.conformance.scripted import (
+from tests.support.conformance.scripted import (
     ScriptedInterface,
     bench_with,
     outcome_of,

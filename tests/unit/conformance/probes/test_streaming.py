@@ -4,7 +4,7 @@ import pytest
 
 from dragoman.conformance.answers import Answer
 from dragoman.conformance.probes.streaming import CHECKS
-from tests.unit.conformance.scripted import (
+from tests.support.conformance.scripted import (
     ScriptedInterface,
     bench_with,
     outcome_of,

@@ -23,7 +23,7 @@ from dragoman.model.security import (
     SecurityScheme,
     StringList,
 )
-from tests.strategies import json_objects
+from tests.support.strategies import json_objects
 
 SMALL: JsonObject = {"name": "n", "url": "https://h/"}
 TWO_FLOWS: JsonObject = {"password": {}, "clientCredentials": {"tokenUrl": "t"}}

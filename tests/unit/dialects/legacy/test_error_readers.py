@@ -41,7 +41,7 @@ from dragoman.errors import (
     UnsupportedOperationError,
     VersionNotSupportedError,
 )
-from tests.strategies import json_objects, json_values, texts
+from tests.support.strategies import json_objects, json_values, texts
 
 
 def facts(problem: A2AError) -> tuple[object, ...]:

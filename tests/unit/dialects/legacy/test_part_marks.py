@@ -4,7 +4,7 @@ from hypothesis import given
 from dragoman.dialects.legacy.part_marks import lift_part, lower_part, spell_part
 from dragoman.model.base import JsonObject
 from dragoman.model.parts import Part
-from tests.strategies import part_values
+from tests.support.strategies import part_values
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ from dragoman.model.security import (
     SecurityScheme,
     StringList,
 )
-from tests.strategies import security_requirements, security_schemes
+from tests.support.strategies import security_requirements, security_schemes
 
 URL = "t"
 CODE_FLOW: JsonObject = {"authorizationUrl": "a", "tokenUrl": "t", "scopes": {"s": "d"}}

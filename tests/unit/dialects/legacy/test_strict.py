@@ -4,7 +4,7 @@ from hypothesis import given
 from dragoman.dialects.fields import Fields
 from dragoman.dialects.legacy.strict import check_parts, check_spelling
 from dragoman.errors import FieldViolation, InvalidParamsError
-from tests.strategies import json_objects
+from tests.support.strategies import json_objects
 
 
 def spelling_fault(params: object) -> FieldViolation:

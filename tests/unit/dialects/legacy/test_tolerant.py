@@ -22,7 +22,7 @@ from dragoman.model.base import JsonObject
 from dragoman.model.messages import Message, Role
 from dragoman.model.parts import Part
 from dragoman.model.tasks import TaskState, TaskStatus
-from tests.strategies import json_values, timestamps
+from tests.support.strategies import json_values, timestamps
 
 # --- scalars ------------------------------------------------------------------------------------
 

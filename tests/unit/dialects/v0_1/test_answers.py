@@ -14,7 +14,7 @@ from dragoman.model.operations import Empty, ListTaskPushNotificationConfigsResp
 from dragoman.model.parts import Part
 from dragoman.model.push import TaskPushNotificationConfig
 from dragoman.model.tasks import Artifact, Task, TaskState, TaskStatus
-from tests.strategies import json_values
+from tests.support.strategies import json_values
 
 
 def wire(data: object) -> bytes:

@@ -21,7 +21,7 @@ from dragoman.model.security import (
     SecurityScheme,
     StringList,
 )
-from tests.strategies import agent_cards, json_values
+from tests.support.strategies import agent_cards, json_values
 
 OURS = AgentInterface(
     url="https://agent.example/", protocol_binding="JSONRPC", protocol_version="0.1"

@@ -26,7 +26,7 @@ from dragoman.errors import (
 from dragoman.model.documents import EventDocument, TaskDocument
 from dragoman.model.operations import Empty, Operation
 from dragoman.model.tasks import Task, TaskState, TaskStatus
-from tests.strategies import json_objects
+from tests.support.strategies import json_objects
 
 SEND = b'{"id":"t-9","message":{"role":"user","parts":[{"type":"text","text":"hi"}]}}'
 TASK = TaskDocument.of(Task(id="server-id", status=TaskStatus(state=TaskState.WORKING)))

@@ -22,7 +22,7 @@ from dragoman.model.operations import (
 )
 from dragoman.model.parts import Part
 from dragoman.model.push import TaskPushNotificationConfig
-from tests.strategies import json_values
+from tests.support.strategies import json_values
 
 TEXT = {"role": "user", "parts": [{"type": "text", "text": "hi"}]}
 OPERATIONS = tuple(METHODS.values())

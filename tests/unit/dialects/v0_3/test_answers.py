@@ -20,7 +20,7 @@ from dragoman.model.operations import (
 from dragoman.model.parts import Part
 from dragoman.model.push import TaskPushNotificationConfig
 from dragoman.model.tasks import Artifact, Task, TaskState, TaskStatus
-from tests.strategies import json_objects, json_values
+from tests.support.strategies import json_objects, json_values
 
 SEND = Operation.SEND_MESSAGE
 UNARY = [

@@ -18,7 +18,7 @@ from dragoman.model.security import (
     SecurityScheme,
     StringList,
 )
-from tests.strategies import agent_cards
+from tests.support.strategies import agent_cards
 
 BEARER = SecurityScheme(http_auth_security_scheme=HTTPAuthSecurityScheme(scheme="Bearer"))
 REQUIREMENT = SecurityRequirement(schemes={"b": StringList(list=("s",))})

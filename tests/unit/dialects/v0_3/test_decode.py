@@ -19,7 +19,7 @@ from dragoman.model.operations import (
 )
 from dragoman.model.push import TaskPushNotificationConfig
 from dragoman.model.tasks import TaskState
-from tests.strategies import json_objects
+from tests.support.strategies import json_objects
 
 SET = Operation.CREATE_TASK_PUSH_NOTIFICATION_CONFIG
 GET = Operation.GET_TASK_PUSH_NOTIFICATION_CONFIG

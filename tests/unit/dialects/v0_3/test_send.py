@@ -11,7 +11,7 @@ from dragoman.model.messages import Message, Role
 from dragoman.model.operations import Operation, SendMessageConfiguration, SendMessageRequest
 from dragoman.model.parts import Part
 from dragoman.model.push import AuthenticationInfo, TaskPushNotificationConfig
-from tests.strategies import json_values, send_message_requests
+from tests.support.strategies import json_values, send_message_requests
 
 TEXT: JsonObject = {"kind": "text", "text": "hi"}
 MESSAGE: JsonObject = {"kind": "message", "messageId": "m", "role": "user", "parts": [TEXT]}

@@ -14,7 +14,7 @@ from dragoman.model.base import JsonObject
 from dragoman.model.documents import TaskDocument
 from dragoman.model.operations import Operation
 from dragoman.model.tasks import Task, TaskState, TaskStatus
-from tests.strategies import json_values
+from tests.support.strategies import json_values
 
 STRICT = V0_3(is_strict=True)
 SEND = Operation.SEND_MESSAGE

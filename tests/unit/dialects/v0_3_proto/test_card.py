@@ -30,7 +30,7 @@ from dragoman.model.security import (
     SecurityScheme,
     StringList,
 )
-from tests.strategies import agent_cards, json_values
+from tests.support.strategies import agent_cards, json_values
 
 REST = AgentInterface(url="https://a/", protocol_binding="HTTP+JSON", protocol_version="0.3")
 RPC = AgentInterface(url="https://a/rpc", protocol_binding="JSONRPC", protocol_version="0.3")

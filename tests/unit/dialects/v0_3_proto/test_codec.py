@@ -36,7 +36,7 @@ from dragoman.model.operations import (
 from dragoman.model.parts import Part
 from dragoman.model.push import TaskPushNotificationConfig
 from dragoman.model.tasks import Artifact, Task, TaskState, TaskStatus
-from tests.strategies import (
+from tests.support.strategies import (
     json_values,
     stream_responses,
 )

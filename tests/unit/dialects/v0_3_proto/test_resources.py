@@ -9,7 +9,7 @@ from dragoman.dialects.v0_3_proto.resources import (
     parse_task_name,
     task_name,
 )
-from tests.strategies import names
+from tests.support.strategies import names
 
 
 def test_a_task_is_named_by_its_id() -> None:

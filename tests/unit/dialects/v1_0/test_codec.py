@@ -28,7 +28,7 @@ from dragoman.model.operations import (
 from dragoman.model.parts import Part
 from dragoman.model.push import TaskPushNotificationConfig
 from dragoman.model.tasks import Artifact, Task, TaskState, TaskStatus
-from tests.strategies import task_values
+from tests.support.strategies import task_values
 
 CURSOR, END = 'n"', ""
 WORKING = TaskStatus(state=TaskState.WORKING)

@@ -30,7 +30,7 @@ from dragoman.errors import (
     UnavailableError,
     spelling_of,
 )
-from tests.strategies import json_values
+from tests.support.strategies import json_values
 
 VECTORS = Path(__file__).resolve().parents[3] / "vectors" / "v1_0" / "errors"
 INFO = "type.googleapis.com/google.rpc.ErrorInfo"

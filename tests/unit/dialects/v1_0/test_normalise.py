@@ -14,7 +14,7 @@ from dragoman.model.messages import Message, Role
 from dragoman.model.operations import ListTasksRequest, SendMessageRequest
 from dragoman.model.parts import Part
 from dragoman.model.tasks import UNSPECIFIED, TaskState, TaskStatus
-from tests.strategies import json_objects, json_values
+from tests.support.strategies import json_objects, json_values
 
 T = TypeVar("T", bound=msgspec.Struct)
 

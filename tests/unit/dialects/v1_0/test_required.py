@@ -13,7 +13,7 @@ from dragoman.model.events import StreamResponse
 from dragoman.model.operations import SendMessageResponse
 from dragoman.model.parts import Part
 from dragoman.model.security import OAuthFlows, SecurityScheme
-from tests.strategies import BY_TYPE
+from tests.support.strategies import BY_TYPE
 
 # A union needs a member, though none of them is REQUIRED.
 MEMBERS: dict[type[Struct], str] = {

@@ -15,7 +15,7 @@ from dragoman.model import cards, events, messages, operations, parts, push, sec
 from dragoman.model.cards import AgentCard
 from dragoman.model.documents import EventDocument, TaskDocument
 from dragoman.model.operations import REQUEST_TYPES, Operation, Request
-from tests.strategies import BY_TYPE, agent_cards
+from tests.support.strategies import BY_TYPE, agent_cards
 
 MODULES = (cards, events, messages, operations, parts, push, security, tasks)
 

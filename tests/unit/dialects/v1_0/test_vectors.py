@@ -7,7 +7,7 @@ import pytest
 from msgspec import Struct
 
 from dragoman.dialects.v1_0.decode import Form
-from tests.strategies import BY_TYPE
+from tests.support.strategies import BY_TYPE
 
 VECTORS = Path(__file__).resolve().parents[3] / "vectors" / "v1_0"
 TYPES = {kind.__name__: kind for kind in BY_TYPE}

@@ -26,7 +26,7 @@ from dragoman.extensions.xpr.signing import sign_request
 from dragoman.extensions.xpr.trust import TrustPolicy
 from dragoman.testing.chain import FakeChain
 from dragoman.testing.clock import FakeClock
-from tests.chain_double import VECTORS, ChainDouble, serving_chain
+from tests.support.chain_double import VECTORS, ChainDouble, serving_chain
 
 ALICE, BOB = (PrivateKey.read(pair["wif"]) for pair in VECTORS["keys"][:2])
 R1 = PrivateKey.read(VECTORS["keys"][-1]["pvt"])

@@ -5,7 +5,7 @@ import pytest
 
 from dragoman.extensions.xpr.authority import Account, Authority
 from dragoman.extensions.xpr.keys import PublicKey
-from tests.chain_double import VECTORS, recorded
+from tests.support.chain_double import VECTORS, recorded
 
 ONE, TWO = (PublicKey.read(pair["pub"]) for pair in VECTORS["keys"][:2])
 

@@ -15,7 +15,7 @@ from dragoman.extensions.xpr.errors import (
 from dragoman.extensions.xpr.keys import PublicKey
 from dragoman.extensions.xpr.trust import TrustPolicy, TrustScore
 from dragoman.testing.clock import FakeClock
-from tests.chain_double import VECTORS, ChainDouble, recorded, serving_chain
+from tests.support.chain_double import VECTORS, ChainDouble, recorded, serving_chain
 
 KEYS = [pair["pub_legacy"] for pair in VECTORS["keys"][:4]]
 ONE, TWO = (PublicKey.read(key) for key in KEYS[:2])

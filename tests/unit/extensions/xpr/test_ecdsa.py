@@ -11,7 +11,7 @@ from dragoman.extensions.xpr.curves import CURVES
 from dragoman.extensions.xpr.ecdsa import Backend, FastBackend, PlainBackend, backend_for
 from dragoman.extensions.xpr.errors import MalformedError
 from dragoman.extensions.xpr.keys import PrivateKey
-from tests.chain_double import VECTORS
+from tests.support.chain_double import VECTORS
 
 KEY = PrivateKey.read(VECTORS["keys"][0]["wif"])
 OTHER = PrivateKey.read(VECTORS["keys"][1]["wif"])

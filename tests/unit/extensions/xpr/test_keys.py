@@ -10,7 +10,7 @@ from dragoman.extensions.xpr.curves import CURVES, CurveName
 from dragoman.extensions.xpr.errors import MalformedError
 from dragoman.extensions.xpr.keys import PrivateKey, PublicKey
 from dragoman.extensions.xpr.texts import write_text
-from tests.chain_double import VECTORS
+from tests.support.chain_double import VECTORS
 
 CURVE: st.SearchStrategy[CurveName] = st.sampled_from(("K1", "R1"))
 

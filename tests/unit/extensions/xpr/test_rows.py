@@ -6,7 +6,7 @@ import pytest
 
 from dragoman.extensions.xpr.errors import ChainError
 from dragoman.extensions.xpr.rows import AgentRow, JobRow, ScoreRow, UserRow, VoterRow, read_rows
-from tests.chain_double import recorded
+from tests.support.chain_double import recorded
 
 
 def body_of(name: str) -> bytes:

@@ -10,8 +10,8 @@ from dragoman.clock import SystemClock
 from dragoman.errors import UsageError
 from dragoman.extensions.xpr.errors import ChainUnavailableError, QueryRefusedError
 from dragoman.extensions.xpr.rpc import ACCOUNT_UNKNOWN, ChainRpc
-from tests.chain_double import ChainDouble, recorded, serving_chain
-from tests.serving import free_port
+from tests.support.chain_double import ChainDouble, recorded, serving_chain
+from tests.support.serving import free_port
 
 ALICE = {"account_name": "alice"}
 GET_ALICE = ("/v1/chain/get_account", "alice")

@@ -19,7 +19,7 @@ from dragoman.extensions.xpr.signatures import (
     signer_among,
 )
 from dragoman.extensions.xpr.texts import read_text, write_text
-from tests.chain_double import VECTORS
+from tests.support.chain_double import VECTORS
 
 K1 = PrivateKey.read(VECTORS["keys"][0]["pvt"])
 R1 = PrivateKey.read(VECTORS["keys"][-1]["pvt"])

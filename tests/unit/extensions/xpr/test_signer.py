@@ -14,7 +14,7 @@ from dragoman.model.security import (
     SecurityScheme,
 )
 from dragoman.testing.clock import FakeClock
-from tests.chain_double import VECTORS
+from tests.support.chain_double import VECTORS
 
 WIF = VECTORS["keys"][0]["wif"]
 KEY = PrivateKey.read(WIF)

@@ -12,7 +12,7 @@ from dragoman.extensions.xpr.authority import Authority
 from dragoman.extensions.xpr.errors import SignatureRefusedError
 from dragoman.extensions.xpr.keys import PrivateKey, PublicKey
 from dragoman.extensions.xpr.signing import check_signer, digest_of, read_claim, sign_request
-from tests.chain_double import VECTORS
+from tests.support.chain_double import VECTORS
 
 GOOD: list[dict[str, Any]] = VECTORS["good"]
 BAD: list[dict[str, Any]] = VECTORS["bad"]

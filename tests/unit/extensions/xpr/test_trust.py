@@ -16,7 +16,7 @@ from dragoman.extensions.xpr.trust import (
     rating_of,
     refusal_of,
 )
-from tests.chain_double import VECTORS
+from tests.support.chain_double import VECTORS
 
 NOW = 1_800_000_000
 # Where ours differs: a level is not negative, and true is as good as 1.

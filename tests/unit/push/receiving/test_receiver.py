@@ -17,7 +17,7 @@ from dragoman.push import Notification, Receiver
 from dragoman.push.headers import credential_headers
 from dragoman.push.hmac_signing import hmac_headers
 from dragoman.testing.clock import FakeClock
-from tests.unit.push.receiving import TEXT, TOKEN, URL, Sender, served_app, serving, status
+from tests.support.push.receiving import TEXT, TOKEN, URL, Sender, served_app, serving, status
 
 BEARER = AuthenticationInfo(scheme="Bearer", credentials="s3cret")
 LONG = "a secret that is long enough"

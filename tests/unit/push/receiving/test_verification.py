@@ -8,7 +8,7 @@ from dragoman.push.hmac_signing import hmac_headers
 from dragoman.push.jwt_signing import JwtRules
 from dragoman.push.receiving.verification import Proof, Verifier
 from dragoman.testing.clock import FakeClock
-from tests.unit.push.receiving import URL, Sender
+from tests.support.push.receiving import URL, Sender
 
 BODY = b'{"task":{}}'
 BEARER = AuthenticationInfo(scheme="Bearer", credentials="s3cret")

@@ -15,7 +15,7 @@ from dragoman.server.admission.rate_limits import (
     refusal_headers,
 )
 from dragoman.testing.clock import FakeClock
-from tests.unit.server.fakes import SetBackClock
+from tests.support.server.fakes import SetBackClock
 
 SEND, GET, LIST = Operation.SEND_MESSAGE, Operation.GET_TASK, Operation.LIST_TASKS
 

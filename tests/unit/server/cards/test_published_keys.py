@@ -14,7 +14,7 @@ from dragoman.server.cards.published_keys import PublishedKeys
 from dragoman.server.cards.signing import CardSigning
 from dragoman.server.settings import Settings
 from dragoman.server.webhooks.keys import PushKeys
-from tests.unit.auth.signing_cards import new_key
+from tests.support.auth.signing_cards import new_key
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from dragoman.auth.cards.signing import CardSigner, verify_card
 from dragoman.dialects.v1_0.card import encode_card
 from dragoman.errors import UsageError
 from dragoman.server.cards.signing import CardSigning
-from tests.unit.auth.signing_cards import EMPTIES, FULL, OLD, document_of, new_key
+from tests.support.auth.signing_cards import EMPTIES, FULL, OLD, document_of, new_key
 
 URL = "https://agent.example/base/"
 

@@ -15,7 +15,7 @@ from dragoman.server.admission.authentication import Visitor
 from dragoman.server.grpc.calls import MAX_STATUS_BYTES, Calls, Enter, UnaryRpc
 from dragoman.server.peers import Peer
 from dragoman.service.principal import Principal
-from tests.unit.server.grpc_fakes import Answered, FakePerforms, ScriptedEvents, dialect
+from tests.support.server.grpc_fakes import Answered, FakePerforms, ScriptedEvents, dialect
 
 
 class FakeContext:

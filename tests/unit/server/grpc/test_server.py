@@ -16,8 +16,8 @@ from dragoman.errors import UsageError
 from dragoman.model.documents import EventDocument
 from dragoman.server.grpc.server import GrpcServer
 from dragoman.server.tls import read_tls
-from tests.unit.server.certificates import Files, write_files
-from tests.unit.server.grpc_fakes import (
+from tests.support.server.certificates import Files, write_files
+from tests.support.server.grpc_fakes import (
     SEND,
     STREAM,
     Answered,
@@ -29,7 +29,7 @@ from tests.unit.server.grpc_fakes import (
     new_server,
     one_port,
 )
-from tests.unit.server.http2_raw import raw
+from tests.support.server.http2_raw import raw
 
 LOOPS = [
     pytest.param(("asyncio", {"use_uvloop": False}), id="asyncio"),

@@ -6,7 +6,7 @@ import pytest
 from google.protobuf.descriptor_pb2 import FileDescriptorProto
 
 from dragoman.server.grpc.descriptors import message_class
-from tests.unit.server.grpc_fakes import SERVICE, FakePerforms, aio, grpc, new_server, one_port
+from tests.support.server.grpc_fakes import SERVICE, FakePerforms, aio, grpc, new_server, one_port
 
 CHECK = "/grpc.health.v1.Health/Check"
 WATCH = "/grpc.health.v1.Health/Watch"

@@ -5,7 +5,7 @@ import pytest
 from dragoman import AgentExtension
 from dragoman.server.app import build_app
 from dragoman.server.settings import Settings
-from tests.unit.server.in_process import SEND, BrokenStore, Client, Json, calling, echo_agent
+from tests.support.server.in_process import SEND, BrokenStore, Client, Json, calling, echo_agent
 
 # --- JSON-RPC ---------------------------------------------------------------------------------
 

@@ -1,6 +1,6 @@
 import pytest
 
-from tests.unit.server.in_process import calling
+from tests.support.server.in_process import calling
 
 CARD_PATH = "/.well-known/agent-card.json"
 

@@ -14,7 +14,7 @@ from dragoman.server.http import gauges
 from dragoman.server.replicas.lease import ReplicaNumbers
 from dragoman.stores.webhooks import PendingOverview
 from dragoman.testing.clock import FakeClock
-from tests.tracing import Traced
+from tests.support.tracing import Traced
 
 
 class Process:

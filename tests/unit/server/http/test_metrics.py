@@ -15,7 +15,7 @@ from dragoman.server.replicas.lease import ReplicaNumbers
 from dragoman.service.principal import Principal
 from dragoman.stores.webhooks import PendingOverview
 from dragoman.testing.clock import FakeClock
-from tests.unit.server.in_process import Event, Response
+from tests.support.server.in_process import Event, Response
 
 
 class Process:

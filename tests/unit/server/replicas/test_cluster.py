@@ -13,7 +13,7 @@ from dragoman.server.tasks.streams import Hub
 from dragoman.stores.memory.shared import SharedMemoryTaskStore
 from dragoman.stores.memory.store import MemoryTaskStore
 from dragoman.testing.clock import FakeClock
-from tests.unit.server.fakes import ScriptedWorker
+from tests.support.server.fakes import ScriptedWorker
 
 
 class Store(SharedMemoryTaskStore):

@@ -10,8 +10,8 @@ from dragoman.server.replicas.lease import Replica
 from dragoman.stores.base import StoredTask
 from dragoman.stores.memory.shared import SharedMemoryTaskStore
 from dragoman.testing.clock import FakeClock
-from tests.unit.server.fakes import SCOPE, SetBackClock
-from tests.unit.server.living import pass_over
+from tests.support.server.fakes import SCOPE, SetBackClock
+from tests.support.server.living import pass_over
 
 LEASE = 9.0
 

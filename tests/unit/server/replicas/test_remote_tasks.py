@@ -34,7 +34,7 @@ from dragoman.stores.memory.shared import SharedMemoryTaskStore
 from dragoman.stores.memory.store import MemoryRecords
 from dragoman.testing.clock import FakeClock
 from tests.contracts.storing import write
-from tests.unit.server.fakes import NEW_TASK, SCOPE
+from tests.support.server.fakes import NEW_TASK, SCOPE
 
 WORKING = TaskState.WORKING
 COMPLETED = TaskState.COMPLETED

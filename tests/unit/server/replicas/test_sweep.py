@@ -26,9 +26,9 @@ from dragoman.stores.base import CANCEL_ITEM, InboxItem, Scope, StoredTask
 from dragoman.stores.memory.shared import SharedMemoryTaskStore
 from dragoman.stores.memory.store import MemoryRecords
 from dragoman.testing.clock import FakeClock
-from tests.unit.server.fakes import NEW_TASK, SCOPE, Gate, ScriptedWorker, chunk, user_message
-from tests.unit.server.living import pass_over
-from tests.unit.server.running import Run, ask
+from tests.support.server.fakes import NEW_TASK, SCOPE, Gate, ScriptedWorker, chunk, user_message
+from tests.support.server.living import pass_over
+from tests.support.server.running import Run, ask
 
 SECONDS = 5.0
 

@@ -15,8 +15,8 @@ from dragoman.server.tasks.delivery import (
     trace_at,
 )
 from dragoman.service.principal import Principal
-from tests.strategies import json_objects, message_values, string_lists
-from tests.unit.server.fakes import user_message
+from tests.support.server.fakes import user_message
+from tests.support.strategies import json_objects, message_values, string_lists
 
 scopes = st.frozensets(st.text(max_size=5), max_size=3)
 principals = st.builds(

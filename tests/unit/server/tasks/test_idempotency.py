@@ -17,7 +17,7 @@ from dragoman.server.tasks.secrets import concealed
 from dragoman.stores.base import Scope, SendKey, SendRecord
 from dragoman.stores.memory.store import MemoryTaskStore
 from dragoman.testing.clock import FakeClock
-from tests.unit.server.fakes import SCOPE, agent_message, user_message
+from tests.support.server.fakes import SCOPE, agent_message, user_message
 
 WINDOW_SECONDS = 600.0
 

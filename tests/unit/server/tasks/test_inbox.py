@@ -34,8 +34,14 @@ from dragoman.stores.base import (
 )
 from dragoman.stores.memory.shared import SharedMemoryTaskStore
 from dragoman.testing.clock import FakeClock
-from tests.unit.server.fakes import NEW_TASK, SCOPE, RecordingWatcher, agent_message, user_message
-from tests.unit.server.running import stage, unfinished
+from tests.support.server.fakes import (
+    NEW_TASK,
+    SCOPE,
+    RecordingWatcher,
+    agent_message,
+    user_message,
+)
+from tests.support.server.running import stage, unfinished
 
 SEND = SendRecord(key=SendKey(SCOPE, "m-2"), digest=b"d", at_ms=1000, task_id="t-1", since_ms=1)
 

@@ -11,7 +11,7 @@ from dragoman.model.documents import encode_entry
 from dragoman.server.tasks.known_numbers import Seen
 from dragoman.server.tasks.streams import Follower
 from dragoman.stores.base import JournalEntry, TaskWrite
-from tests.unit.server.fakes import (
+from tests.support.server.fakes import (
     NEW_TASK,
     SCOPE,
     Live,
@@ -19,7 +19,7 @@ from tests.unit.server.fakes import (
     chunk,
     user_message,
 )
-from tests.unit.server.living import (
+from tests.support.server.living import (
     COMPLETED,
     INPUT_REQUIRED,
     SEND,

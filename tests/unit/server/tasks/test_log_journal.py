@@ -10,8 +10,8 @@ from dragoman.model.tasks import TaskState, TaskStatus
 from dragoman.server.tasks.snapshots import SNAPSHOT_EVENTS
 from dragoman.server.tasks.streams import Follower
 from dragoman.stores.base import TaskWrite
-from tests.unit.server.fakes import Live, agent_message, chunk, user_message
-from tests.unit.server.living import COMPLETED, DOWN, WORKING, asked, begun, pass_over
+from tests.support.server.fakes import Live, agent_message, chunk, user_message
+from tests.support.server.living import COMPLETED, DOWN, WORKING, asked, begun, pass_over
 
 
 async def written(live: Live) -> TaskWrite:

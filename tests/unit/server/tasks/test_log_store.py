@@ -17,13 +17,13 @@ from dragoman.errors import (
 from dragoman.model.events import TaskStatusUpdateEvent
 from dragoman.model.tasks import TaskState, TaskStatus
 from dragoman.server.tasks.snapshots import SNAPSHOT_EVENTS
-from tests.unit.server.fakes import (
+from tests.support.server.fakes import (
     Live,
     agent_message,
     chunk,
     user_message,
 )
-from tests.unit.server.living import (
+from tests.support.server.living import (
     COMPLETED,
     DOWN,
     WORKING,

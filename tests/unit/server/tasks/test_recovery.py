@@ -6,7 +6,7 @@ from dragoman.model.tasks import Artifact, TaskState, TaskStatus
 from dragoman.server.tasks.delivery import Errand, encode
 from dragoman.server.tasks.recovery import document_of, fold_of, standing_of
 from dragoman.stores.base import InboxItem, StoredTask
-from tests.unit.server.fakes import SCOPE, agent_message, user_message
+from tests.support.server.fakes import SCOPE, agent_message, user_message
 
 BEGUN = (
     encode_entry(user_message()),

@@ -4,8 +4,8 @@ from dragoman.server.tasks.delivery import Errand, encode
 from dragoman.server.tasks.restoring import Arrivals
 from dragoman.server.tasks.streams import Follower
 from dragoman.stores.base import CANCEL_ITEM, InboxItem
-from tests.unit.server.fakes import NEW_TASK, user_message
-from tests.unit.server.running import INPUT_REQUIRED, Stage, ask, put_aside, stage, unfinished
+from tests.support.server.fakes import NEW_TASK, user_message
+from tests.support.server.running import INPUT_REQUIRED, Stage, ask, put_aside, stage, unfinished
 
 
 def arrivals(on: Stage) -> Arrivals:

@@ -11,9 +11,9 @@ from dragoman.model.messages import text_of
 from dragoman.model.tasks import TaskState
 from dragoman.server.tasks.supervisor import INTERRUPTED_REASON
 from dragoman.service.worker import Completed, Outcome, Turn
-from tests.unit.server.fakes import SCOPE, Gate, agent_message
-from tests.unit.server.resuming import killed, now_and_then, successor
-from tests.unit.server.running import (
+from tests.support.server.fakes import SCOPE, Gate, agent_message
+from tests.support.server.resuming import killed, now_and_then, successor
+from tests.support.server.running import (
     CANCELED,
     COMPLETED,
     FAILED,

@@ -12,9 +12,9 @@ from dragoman.server.tasks.streams import Follower
 from dragoman.server.tasks.supervisor import INTERRUPTED_REASON
 from dragoman.server.tasks.task import LiveTask
 from dragoman.service.worker import Completed, Outcome, Suspended, Turn
-from tests.unit.server.fakes import SCOPE, agent_message
-from tests.unit.server.resuming import Run, Successor, killed, now_and_then, plan, successor
-from tests.unit.server.running import (
+from tests.support.server.fakes import SCOPE, agent_message
+from tests.support.server.resuming import Run, Successor, killed, now_and_then, plan, successor
+from tests.support.server.running import (
     COMPLETED,
     FAILED,
     INPUT_REQUIRED,

@@ -11,8 +11,8 @@ from dragoman.server.tasks.retention import Ages, Retention
 from dragoman.service.worker import Outcome, Turn
 from dragoman.stores.base import StoredTask, TaskWrite
 from dragoman.stores.memory.store import MemoryTaskStore
-from tests.unit.server.fakes import SCOPE, user_message
-from tests.unit.server.running import COMPLETED, FAILED, INPUT_REQUIRED, Stage, ask, stage
+from tests.support.server.fakes import SCOPE, user_message
+from tests.support.server.running import COMPLETED, FAILED, INPUT_REQUIRED, Stage, ask, stage
 
 DAY_SECONDS = 24 * 60 * 60
 

@@ -18,7 +18,7 @@ from dragoman.service.worker import Completed, Outcome, Turn
 from dragoman.stores.base import StoredTask, TaskQuery
 from dragoman.stores.memory.store import MemoryTaskStore
 from dragoman.testing.clock import FakeClock
-from tests.unit.server.fakes import SCOPE, ScriptedWorker, agent_message, user_message
+from tests.support.server.fakes import SCOPE, ScriptedWorker, agent_message, user_message
 
 SETTINGS = Settings(
     store="memory:",

@@ -28,7 +28,7 @@ from dragoman.service.worker import Completed, Outcome, Turn
 from dragoman.stores.base import Done, Scope, SendRecord, StoredTask, TaskQuery
 from dragoman.stores.memory.store import MemoryTaskStore
 from dragoman.testing.clock import FakeClock
-from tests.unit.server.fakes import SCOPE, ScriptedWorker, agent_message
+from tests.support.server.fakes import SCOPE, ScriptedWorker, agent_message
 
 CALL = Call(dialect="1.0", extensions=("u",))
 

@@ -11,8 +11,8 @@ from dragoman.server.tasks.runtime import Runtime
 from dragoman.service.service import Call
 from dragoman.service.worker import Completed, Outcome, Turn
 from dragoman.stores.base import Scope, StoredTask
-from tests.unit.server.agency import CALL, Held, Store, send, serving
-from tests.unit.server.fakes import ScriptedWorker, agent_message
+from tests.support.server.agency import CALL, Held, Store, send, serving
+from tests.support.server.fakes import ScriptedWorker, agent_message
 
 
 class SlowStore(Store):

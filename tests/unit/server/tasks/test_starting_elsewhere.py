@@ -15,8 +15,8 @@ from dragoman.stores.base import SendKey, SendRecord
 from dragoman.stores.memory.shared import SharedMemoryTaskStore
 from dragoman.stores.memory.store import MemoryRecords
 from dragoman.testing.clock import FakeClock
-from tests.unit.server.agency import CALL, ask, send
-from tests.unit.server.fakes import ScriptedWorker, agent_message
+from tests.support.server.agency import CALL, ask, send
+from tests.support.server.fakes import ScriptedWorker, agent_message
 
 
 class LateStore(SharedMemoryTaskStore):

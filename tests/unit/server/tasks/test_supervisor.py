@@ -26,14 +26,14 @@ from dragoman.stores.base import (
     SendKey,
     SendRecord,
 )
-from tests.unit.server.fakes import (
+from tests.support.server.fakes import (
     NEW_TASK,
     SCOPE,
     Gate,
     agent_message,
     user_message,
 )
-from tests.unit.server.running import (
+from tests.support.server.running import (
     CANCELED,
     COMPLETED,
     DIRECT,

@@ -18,14 +18,14 @@ from dragoman.server.tasks.slots import Limits
 from dragoman.server.tasks.watcher import TaskLostError
 from dragoman.service.worker import Completed, Outcome, Turn
 from dragoman.stores.base import TaskWrite
-from tests.unit.server.fakes import (
+from tests.support.server.fakes import (
     SCOPE,
     Gate,
     ScriptedWorker,
     agent_message,
     user_message,
 )
-from tests.unit.server.running import (
+from tests.support.server.running import (
     CANCELED,
     COMPLETED,
     DIRECT,

@@ -17,13 +17,13 @@ from dragoman.server.tasks.delivery import Errand
 from dragoman.server.tasks.streams import Follower
 from dragoman.server.tasks.turns import STORE_POLL_SECONDS
 from dragoman.service.worker import Completed, Outcome, Suspended, Turn
-from tests.unit.server.fakes import (
+from tests.support.server.fakes import (
     SCOPE,
     Gate,
     agent_message,
     user_message,
 )
-from tests.unit.server.running import (
+from tests.support.server.running import (
     COMPLETED,
     FAILED,
     INPUT_REQUIRED,

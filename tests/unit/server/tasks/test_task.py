@@ -9,8 +9,8 @@ from dragoman.engine.effects import Enqueue, NextTurn, ResumeTurn, StopTurn
 from dragoman.errors import TaskNotCancelableError
 from dragoman.model.documents import encode_entry
 from dragoman.stores.base import WHOLE_INBOX
-from tests.unit.server.fakes import Live, agent_message, user_message
-from tests.unit.server.living import COMPLETED, begun, pass_over, queue
+from tests.support.server.fakes import Live, agent_message, user_message
+from tests.support.server.living import COMPLETED, begun, pass_over, queue
 
 
 async def test_effects_that_are_not_the_logs_are_returned_in_order() -> None:

@@ -11,8 +11,8 @@ from dragoman.model.tasks import TaskState
 from dragoman.server.tasks.ending import is_ending
 from dragoman.server.tasks.known_numbers import Seen
 from dragoman.stores.base import WHOLE_INBOX
-from tests.unit.server.fakes import Live, agent_message, chunk, user_message
-from tests.unit.server.living import COMPLETED, DOWN, begun, pass_over, queue
+from tests.support.server.fakes import Live, agent_message, chunk, user_message
+from tests.support.server.living import COMPLETED, DOWN, begun, pass_over, queue
 
 REFUSED = UnreadError("t-1")
 

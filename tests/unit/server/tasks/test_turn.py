@@ -12,7 +12,7 @@ from dragoman.server.tasks.log import BREATH_EVENTS
 from dragoman.server.tasks.slots import Seat, Slots
 from dragoman.server.tasks.turn import ASK, BACKLOG_EVENTS, LiveTurn, question_name
 from dragoman.service.worker import Suspended, Turn
-from tests.unit.server.fakes import Live, agent_message, user_message
+from tests.support.server.fakes import Live, agent_message, user_message
 
 ERRAND = Errand(
     message=user_message(),

@@ -16,8 +16,8 @@ from dragoman.server.tasks.turn import ASK, LiveTurn, question_name
 from dragoman.service.branches import MAIN, branch
 from dragoman.service.worker import Suspended
 from dragoman.stores.base import TaskWrite
-from tests.unit.server.fakes import Live, agent_message, user_message
-from tests.unit.server.living import queue
+from tests.support.server.fakes import Live, agent_message, user_message
+from tests.support.server.living import queue
 
 THAT = Errand(message=user_message("that"), metadata={"k": 1})
 

@@ -20,7 +20,7 @@ from dragoman.server.tasks.slots import Seat, Slots
 from dragoman.server.tasks.task import LiveTask
 from dragoman.server.tasks.turns import STORE_POLL_SECONDS, Turns
 from dragoman.service.worker import Completed, Failed, Outcome, Plan, Refused, Turn
-from tests.unit.server.fakes import Gate, Live, ScriptedWorker, agent_message, user_message
+from tests.support.server.fakes import Gate, Live, ScriptedWorker, agent_message, user_message
 
 REQUEST = SendMessageRequest(message=user_message())
 DIRECT = Plan(skill_id="echo", is_direct=True)

@@ -11,9 +11,9 @@ from dragoman.server.tasks.delivery import Errand, decode_errand
 from dragoman.server.tasks.turns import STORE_POLL_SECONDS
 from dragoman.service.principal import Principal
 from dragoman.service.worker import Completed, Outcome, Turn
-from tests.unit.server.fakes import NEW_TASK, agent_message, user_message
-from tests.unit.server.resuming import killed, successor
-from tests.unit.server.running import (
+from tests.support.server.fakes import NEW_TASK, agent_message, user_message
+from tests.support.server.resuming import killed, successor
+from tests.support.server.running import (
     CANCELED,
     COMPLETED,
     FAILED,

@@ -19,8 +19,8 @@ from dragoman.server.webhooks.outbox import Notices, notification_id
 from dragoman.stores.base import NewTask, Scope, TaskWrite
 from dragoman.stores.memory.store import MemoryTaskStore
 from dragoman.stores.webhooks import EventKind, NewWebhook, Webhook, WebhookKey
-from tests.tracing import Traced
-from tests.wire import Json
+from tests.support.tracing import Traced
+from tests.support.wire import Json
 
 SUBMITTED, WORKING, COMPLETED = TaskState.SUBMITTED, TaskState.WORKING, TaskState.COMPLETED
 CHUNKS = 600

@@ -5,8 +5,8 @@ import pytest
 from dragoman.stores.postgres.checking import RULES
 from dragoman.stores.postgres.keeping import PostgresKeeper
 from dragoman.stores.shared.checking import Finding
-from tests.unit.stores.postgres.looking import ask
-from tests.unit.stores.postgres.populated import EXPECTED_TASKS, change, populated, task_of
+from tests.support.stores.postgres.looking import ask
+from tests.support.stores.postgres.populated import EXPECTED_TASKS, change, populated, task_of
 
 
 @pytest.fixture

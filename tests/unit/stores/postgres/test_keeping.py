@@ -9,9 +9,9 @@ from dragoman.stores.postgres.store import PostgresTaskStore
 from dragoman.stores.shared.checking import Finding
 from dragoman.stores.webhooks import DeadLetter, LetterKey, Webhook
 from tests.contracts.storing import WORKING, creation, registration, with_webhook, write
-from tests.postgres import new_database
-from tests.unit.stores.postgres.looking import ask
-from tests.unit.stores.postgres.populated import populated, task_of
+from tests.support.postgres import new_database
+from tests.support.stores.postgres.looking import ask
+from tests.support.stores.postgres.populated import populated, task_of
 
 
 def nothing(*_: object) -> None:

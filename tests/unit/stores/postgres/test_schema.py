@@ -17,9 +17,9 @@ from dragoman.stores.postgres.schema import (
 )
 from dragoman.stores.postgres.store import PostgresTaskStore
 from tests.contracts.storing import creation, load, write
-from tests.postgres import new_database
-from tests.unit.stores.postgres.looking import ask
-from tests.unit.stores.postgres.populated import populated
+from tests.support.postgres import new_database
+from tests.support.stores.postgres.looking import ask
+from tests.support.stores.postgres.populated import populated
 
 pytestmark = pytest.mark.anyio
 

@@ -27,8 +27,8 @@ from tests.contracts.storing import (
     write_together,
 )
 from tests.durability.waiting import until
-from tests.postgres import PostgresServer, new_database, postgres_server, running_postgres
-from tests.unit.stores.postgres.looking import (
+from tests.support.postgres import PostgresServer, new_database, postgres_server, running_postgres
+from tests.support.stores.postgres.looking import (
     ask,
     handed_over,
     locked,

@@ -23,8 +23,8 @@ from tests.contracts.storing import (
     write_together,
 )
 from tests.durability.waiting import until
-from tests.postgres import new_database
-from tests.unit.stores.postgres.looking import ask, handed_over, locked, waiting_for_locks
+from tests.support.postgres import new_database
+from tests.support.stores.postgres.looking import ask, handed_over, locked, waiting_for_locks
 
 pytestmark = pytest.mark.anyio
 

@@ -29,9 +29,9 @@ from tests.contracts.storing import (
     write_together,
 )
 from tests.durability.waiting import find, until
-from tests.postgres import new_database
-from tests.proxy import Proxy, proxied
-from tests.unit.stores.postgres.looking import (
+from tests.support.postgres import new_database
+from tests.support.proxy import Proxy, proxied
+from tests.support.stores.postgres.looking import (
     ask,
     handed_over,
     locked,

@@ -8,7 +8,7 @@ import pytest
 from dragoman.stores.shared.checking import Finding
 from dragoman.stores.sqlite.checking import RULES, check_database
 from dragoman.stores.sqlite.inspection import looking_at
-from tests.unit.stores.sqlite.populated import EXPECTED_TASKS, change, populate, task_of, value
+from tests.support.stores.sqlite.populated import EXPECTED_TASKS, change, populate, task_of, value
 
 
 @pytest.fixture

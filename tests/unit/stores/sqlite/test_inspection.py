@@ -9,7 +9,7 @@ from dragoman.model.tasks import TaskState
 from dragoman.stores.base import Scope
 from dragoman.stores.records import TaskRecord
 from dragoman.stores.sqlite.inspection import looking_at, read_record
-from tests.unit.stores.sqlite.populated import change, populate, task_of, value
+from tests.support.stores.sqlite.populated import change, populate, task_of, value
 
 
 @pytest.fixture

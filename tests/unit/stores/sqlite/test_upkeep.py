@@ -13,7 +13,7 @@ from dragoman.stores.sqlite.inspection import looking_at
 from dragoman.stores.sqlite.lock import FileLock
 from dragoman.stores.sqlite.schema import APPLICATION_ID, latest_version
 from dragoman.stores.sqlite.upkeep import upgrade, vacuum
-from tests.unit.stores.sqlite.populated import change, populate, value
+from tests.support.stores.sqlite.populated import change, populate, value
 
 Work = Callable[[Path], tuple[int, int]]
 

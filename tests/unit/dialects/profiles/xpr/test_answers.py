@@ -3,7 +3,7 @@ import pytest
 
 from dragoman.dialects.profiles.xpr.answers import decode_task
 from dragoman.errors import InvalidParamsError, JSONParseError
-from tests.chain_double import VECTORS
+from tests.support.chain_double import VECTORS
 
 RECORDED = [
     one["response"]["result"]

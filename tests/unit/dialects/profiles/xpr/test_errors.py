@@ -17,7 +17,7 @@ from dragoman.errors import (
     UnauthenticatedError,
     UnavailableError,
 )
-from tests.chain_double import VECTORS
+from tests.support.chain_double import VECTORS
 
 
 def recorded(case: str) -> dict[str, Any]:

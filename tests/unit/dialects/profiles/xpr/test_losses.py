@@ -32,9 +32,9 @@ from dragoman.model.operations import (
 )
 from dragoman.model.parts import Part
 from dragoman.model.tasks import Task, TaskState, TaskStatus
-from tests.losses import left
-from tests.strategies import send_message_requests, task_values
-from tests.unit.dialects.carrying import Showing, asked, task_back
+from tests.support.dialects.carrying import Showing, asked, task_back
+from tests.support.losses import left
+from tests.support.strategies import send_message_requests, task_values
 
 GET: Final = Operation.GET_TASK
 HELLO: Final = Message(message_id="m", role=Role.USER, parts=(Part(text="hi"),))

@@ -31,7 +31,7 @@ from dragoman.model.operations import (
 from dragoman.model.push import TaskPushNotificationConfig
 from dragoman.model.tasks import Task
 from dragoman.service.service import Call, EventStream
-from tests.unit.client.fakes import QuickClock, card
+from tests.support.client.fakes import QuickClock, card
 
 __all__ = ("Events", "ScriptedService", "agent_of", "pages")
 

@@ -11,8 +11,8 @@ from dragoman.server.tasks.supervisor import Runner
 from dragoman.service.worker import Outcome, Turn
 from dragoman.stores.base import StoredTask, TaskWrite
 from dragoman.testing.clock import FakeClock
-from tests.unit.server.fakes import ScriptedWorker
-from tests.unit.server.running import Stage
+from tests.support.server.fakes import ScriptedWorker
+from tests.support.server.running import Stage
 
 __all__ = ("Run", "Successor", "killed", "now_and_then", "plan", "successor")
 

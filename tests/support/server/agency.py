@@ -24,7 +24,7 @@ from dragoman.service.worker import Completed, Outcome, Turn
 from dragoman.stores.base import Done, StoredTask, TaskQuery, TaskWrite
 from dragoman.stores.memory.store import MemoryTaskStore
 from dragoman.testing.clock import FakeClock
-from tests.unit.server.fakes import SCOPE, ScriptedWorker, agent_message
+from tests.support.server.fakes import SCOPE, ScriptedWorker, agent_message
 
 __all__ = ("CALL", "Agency", "Held", "Store", "ask", "frames", "publish", "send", "serving")
 

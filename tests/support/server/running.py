@@ -27,7 +27,7 @@ from dragoman.stores.base import (
 )
 from dragoman.stores.memory.store import MemoryTaskStore
 from dragoman.testing.clock import FakeClock
-from tests.unit.server.fakes import (
+from tests.support.server.fakes import (
     NEW_TASK,
     SCOPE,
     Gate,

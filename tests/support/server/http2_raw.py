@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager, suppress
 from dragoman.bindings.http2 import frames, payloads
 from dragoman.bindings.http2.frames import Frame, FrameReader
 from dragoman.bindings.http2.hpack import Decoder, Header, encode_headers
-from tests.unit.server.grpc_fakes import SEND, OnePort
+from tests.support.server.grpc_fakes import SEND, OnePort
 
 __all__ = ("Raw", "raw")
 

@@ -7,9 +7,9 @@ from functools import cache
 from secrets import token_hex
 
 from dragoman.stores.postgres.store import PostgresTaskStore
-from tests.postgres import new_database, postgres_server
-from tests.unit.stores.postgres.looking import ask, name_of
-from tests.unit.stores.sqlite.populated import EXPECTED_TASKS, leave_tasks
+from tests.support.postgres import new_database, postgres_server
+from tests.support.stores.postgres.looking import ask, name_of
+from tests.support.stores.sqlite.populated import EXPECTED_TASKS, leave_tasks
 
 __all__ = ("EXPECTED_TASKS", "change", "populated", "task_of")
 

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from dragoman.errors import StoreError
 from dragoman.stores.base import TaskStore, TaskWrite
 from dragoman.stores.postgres.connection import Database
-from tests.postgres import postgres_server
+from tests.support.postgres import postgres_server
 
 __all__ = ("ask", "handed_over", "locked", "name_of", "waiting_for_locks")
 

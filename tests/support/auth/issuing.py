@@ -20,7 +20,7 @@ from dragoman.errors import UnauthenticatedError
 from dragoman.server.http.exchange import Receive, Scope, Send
 from dragoman.testing.clock import FakeClock
 from tests.scenarios.authority import answer, listening
-from tests.unit.auth.signing_cards import new_key
+from tests.support.auth.signing_cards import new_key
 
 __all__ = ("AUDIENCE", "Issuer", "bearer", "issuing", "packed", "refusal", "showing")
 

@@ -11,7 +11,7 @@ from typing import Final
 
 import pytest
 
-from tests.programs import need
+from tests.support.programs import need
 
 __all__ = ("DISK", "run_on_small_disk")
 

@@ -10,7 +10,7 @@ from dragoman.model.tasks import TaskState
 from dragoman.stores.sqlite.beside import changing
 from dragoman.stores.sqlite.webhook_rows import WebhookRows
 from dragoman.stores.webhooks import LetterKey, NewWebhook, Webhook
-from tests.unit.stores.sqlite.populated import populate, value
+from tests.support.stores.sqlite.populated import populate, value
 
 __all__ = ("NOW_MS", "SECRETS", "Pushing", "new_webhook")
 

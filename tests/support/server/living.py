@@ -9,7 +9,7 @@ from dragoman.errors import (
 from dragoman.model.tasks import TaskState
 from dragoman.server.tasks.delivery import Errand, QueuedErrand
 from dragoman.stores.base import SendKey, SendRecord
-from tests.unit.server.fakes import (
+from tests.support.server.fakes import (
     SCOPE,
     Live,
     agent_message,
