@@ -18,8 +18,7 @@ from dragoman.server.admission.authentication import Door
 from dragoman.server.admission.authorization import Access
 from dragoman.server.admission.client_address import Addressing
 from dragoman.server.admission.concurrency import Turnstile
-from dragoman.server.admission.content import Gate
-from dragoman.server.admission.content_limits import ContentLimits
+from dragoman.server.admission.content import ContentLimits, Gate
 from dragoman.server.admission.rate_limits import RateSettings
 from dragoman.server.cards.card import CardDesk, Describes, capabilities_of
 from dragoman.server.cards.extended import ExtendedCards

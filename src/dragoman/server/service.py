@@ -53,10 +53,9 @@ from dragoman.server.page_tokens import decode_page_token, encode_page_token
 from dragoman.server.replicas.remote_tasks import Elsewhere
 from dragoman.server.tasks.ending import is_ending
 from dragoman.server.tasks.inbox import NO_STORE, will_go_on
-from dragoman.server.tasks.recovery import document_of
-from dragoman.server.tasks.shared_timeout import Patience
+from dragoman.server.tasks.restoring import document_of
 from dragoman.server.tasks.starting import Accepted, Posted, Sender, Sent
-from dragoman.server.tasks.streams import Channel, Follower, Hub
+from dragoman.server.tasks.streams import Channel, Follower, Hub, Patience
 from dragoman.server.tasks.supervisor import Runner
 from dragoman.server.tasks.task import LiveTask
 from dragoman.server.tasks.watcher import TaskLostError

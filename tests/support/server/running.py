@@ -11,7 +11,7 @@ from dragoman.model.messages import Message, text_of
 from dragoman.model.operations import SendMessageRequest
 from dragoman.model.tasks import Task, TaskState
 from dragoman.server.tasks.delivery import Errand
-from dragoman.server.tasks.recovery import document_of
+from dragoman.server.tasks.restoring import document_of
 from dragoman.server.tasks.slots import Limits
 from dragoman.server.tasks.streams import Hub
 from dragoman.server.tasks.supervisor import Runner

@@ -9,8 +9,6 @@ passwords it was told) for any page that asks it to, so pages of other sites are
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import lru_cache
-from ipaddress import ip_address
 from typing import Protocol
 from urllib.parse import urlsplit
 
@@ -24,10 +22,10 @@ from dragoman.errors import (
     PermissionDeniedError,
 )
 from dragoman.server.admission import audit
-from dragoman.server.admission.client_address import Addressed
+from dragoman.server.admission.client_address import Addressed, host_of, is_loopback
 from dragoman.service.principal import NOBODY, Principal
 
-__all__ = ("Authenticates", "Counts", "Door", "Visitor", "host_of", "is_loopback")
+__all__ = ("Authenticates", "Counts", "Door", "Visitor")
 
 _CLOSED = (
     "This agent has no authentication and serves only callers on its own machine; "
@@ -203,31 +201,9 @@ class Door:
         return host != "" and (host == self._public_host or is_loopback(host))
 
 
-@lru_cache(maxsize=1024)
-def host_of(netloc: str) -> str:
-    """Return the host of ``host:port``, without the brackets of IPv6, in lower case."""
-    try:
-        return urlsplit(f"//{netloc}").hostname or ""
-    except ValueError:
-        return ""
-
-
 def _place_of(netloc: str) -> str:
     """Return ``host:port`` in one spelling; a proxy in front may speak TLS where we do not."""
     return netloc.lower().removesuffix(":443").removesuffix(":80")
-
-
-@lru_cache(maxsize=1024)
-def is_loopback(host: str) -> bool:
-    """Tell whether a host is this machine: a loopback address, ``localhost`` or a name under it."""
-    if host == "localhost" or host.endswith(".localhost"):
-        return True
-    try:
-        address = ip_address(host.split("%", maxsplit=1)[0])
-    except ValueError:
-        return False
-    mapped = getattr(address, "ipv4_mapped", None)
-    return (mapped or address).is_loopback
 
 
 def _is_forwarded_locally(value: str) -> bool:

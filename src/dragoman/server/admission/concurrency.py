@@ -7,21 +7,131 @@ what the others have: they are told by where they are.
 from __future__ import annotations
 
 import sys
-from collections.abc import Awaitable, Callable, Hashable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterable
 from typing import Final
 
 from dragoman.clock import Clock
 from dragoman.errors import RateLimitedError
+from dragoman.model.documents import EventDocument
 from dragoman.model.operations import Operation
 from dragoman.server.admission.authentication import Visitor
-from dragoman.server.admission.callers import caller_address
-from dragoman.server.admission.expiry import ExpiringStream
-from dragoman.server.admission.quota import HeldStream, Holdings
+from dragoman.server.admission.client_address import caller_address
 from dragoman.server.admission.rate_limits import RateLimits, RateSettings, allowance_headers
 from dragoman.service.principal import ANONYMOUS
 from dragoman.service.service import EventStream
 
-__all__ = ("Turnstile",)
+__all__ = ("LEEWAY_SECONDS", "ExpiringStream", "HeldStream", "Holdings", "Turnstile")
+
+
+class Holdings:
+    """Counts what callers hold; whoever holds nothing is not remembered.
+
+    Args:
+        what: the name of what is held, in the plural.
+    """
+
+    __slots__ = ("_held", "_limit", "_what")
+
+    def __init__(self, limit: int, what: str) -> None:
+        self._limit = limit
+        self._what = what
+        self._held: dict[Hashable, int] = {}
+
+    def __len__(self) -> int:
+        """Count the callers who hold something."""
+        return len(self._held)
+
+    def check(self, caller: Hashable) -> None:
+        """Raise RateLimitedError for a caller who holds all that one may."""
+        if self._held.get(caller, 0) >= self._limit:
+            raise RateLimitedError(
+                f"You have {self._limit} {self._what} at once, which is the limit; end one first",
+                # Nobody knows when one will end.
+                retry_after_seconds=1,
+                metadata={"limit": str(self._limit)},
+            )
+
+    def take(self, caller: Hashable) -> None:
+        """Count one more, or raise as ``check`` does."""
+        self.check(caller)
+        self.count(caller)
+
+    def count(self, caller: Hashable) -> None:
+        """Count one more, whatever the limit."""
+        self._held[caller] = self._held.get(caller, 0) + 1
+
+    def give_back(self, caller: Hashable) -> None:
+        """Count one less."""
+        left = self._held[caller] - 1
+        if left:
+            self._held[caller] = left
+        else:
+            del self._held[caller]
+
+
+class HeldStream:
+    """A stream that counts among those of its caller until it is closed."""
+
+    __slots__ = ("_caller", "_events", "_holdings", "_is_held")
+
+    def __init__(self, events: EventStream, holdings: Holdings, caller: Hashable) -> None:
+        """Take over a place that was taken for the stream."""
+        self._events = events
+        self._holdings = holdings
+        self._caller = caller
+        self._is_held = True
+
+    def __aiter__(self) -> AsyncIterator[tuple[EventDocument, ...]]:
+        """Iterate over the batches."""
+        return self._events.__aiter__()
+
+    async def aclose(self) -> None:
+        """Stop following, and give the place back."""
+        if self._is_held:
+            self._is_held = False
+            self._holdings.give_back(self._caller)
+        await self._events.aclose()
+
+
+LEEWAY_SECONDS: Final = 30
+"""How long a stream lasts that was opened with what had just ended.
+
+An authenticator lets clocks differ, by as much unless told otherwise. A caller whose clock is slow
+would otherwise come back at once, and again, until it thinks of a fresh token.
+"""
+
+
+class ExpiringStream:
+    """A stream that ends in order when its time is up; the caller comes back with its cursor.
+
+    The first batch is handed out in any case: its caller was let in for it.
+    """
+
+    __slots__ = ("_batches", "_clock", "_events", "_has_begun", "_until_ms")
+
+    def __init__(self, events: EventStream, expires_ms: int, clock: Clock) -> None:
+        now_ms = clock.now_ms()
+        self._events = events
+        self._batches = events.__aiter__()
+        self._clock = clock
+        self._until_ms = expires_ms if expires_ms > now_ms else now_ms + LEEWAY_SECONDS * 1000
+        self._has_begun = False
+
+    def __aiter__(self) -> AsyncIterator[tuple[EventDocument, ...]]:
+        """Return the iterator itself."""
+        return self
+
+    async def __anext__(self) -> tuple[EventDocument, ...]:
+        """Return the next batch; what comes too late is left for whoever comes back."""
+        batch = await self._batches.__anext__()
+        if self._has_begun and self._clock.now_ms() >= self._until_ms:
+            raise StopAsyncIteration
+        self._has_begun = True
+        return batch
+
+    async def aclose(self) -> None:
+        """Stop following."""
+        await self._events.aclose()
 
 
 class Turnstile:

@@ -16,7 +16,6 @@ from dragoman.model.documents import EventDocument
 from dragoman.server.admission.authentication import Door
 from dragoman.server.http.headers import AllHeaders, gather_headers
 from dragoman.server.http.media import check_is_plain
-from dragoman.server.http.security_headers import SECURITY_HEADERS
 from dragoman.server.tasks.background import Nursery
 from dragoman.service.principal import NOBODY, Principal
 from dragoman.service.service import EventStream
@@ -24,6 +23,7 @@ from dragoman.service.service import EventStream
 __all__ = (
     "ABORT",
     "REPLY",
+    "SECURITY_HEADERS",
     "TLS",
     "ASGIApp",
     "DisconnectedError",
@@ -36,7 +36,17 @@ __all__ = (
     "StalledError",
 )
 
+
 _logger = logging.getLogger(__name__)
+
+
+SECURITY_HEADERS: Final = (
+    # An artifact is what its type says; no browser makes a page or a script of it.
+    (b"x-content-type-options", b"nosniff"),
+    # Addresses hold the ids of tasks and the names of tenants.
+    (b"referrer-policy", b"no-referrer"),
+)
+
 
 # ASGI's messages are dictionaries of anything, by its specification.
 Scope = MutableMapping[str, Any]

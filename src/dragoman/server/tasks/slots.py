@@ -10,7 +10,7 @@ from typing import Final
 from msgspec import Struct
 
 from dragoman.errors import UnavailableError
-from dragoman.server.admission.quota import Holdings
+from dragoman.server.admission.concurrency import Holdings
 from dragoman.service.principal import ANONYMOUS
 
 __all__ = ("Limits", "Seat", "Slots")

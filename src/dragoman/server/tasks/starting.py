@@ -28,7 +28,7 @@ from dragoman.server.tasks.delivery import Errand, encode
 from dragoman.server.tasks.ending import is_ending
 from dragoman.server.tasks.idempotency import KnownSend, Sends, digest_of_secret
 from dragoman.server.tasks.inbox import NO_STORE
-from dragoman.server.tasks.recovery import question_of
+from dragoman.server.tasks.restoring import question_of
 from dragoman.server.tasks.secrets import Vault, concealed
 from dragoman.server.tasks.supervisor import Runner
 from dragoman.server.tasks.task import LiveTask

@@ -32,8 +32,7 @@ from dragoman.server.tasks.background import Nursery, ended
 from dragoman.server.tasks.delivery import Errand, encode
 from dragoman.server.tasks.ending import is_ending
 from dragoman.server.tasks.inbox import NO_STORE, Deliveries, Delivery
-from dragoman.server.tasks.recovery import fold_of, standing_of
-from dragoman.server.tasks.restoring import Arrivals
+from dragoman.server.tasks.restoring import Arrivals, fold_of, standing_of
 from dragoman.server.tasks.secrets import Vault
 from dragoman.server.tasks.slots import Limits, Seat, Slots
 from dragoman.server.tasks.streams import Hub

@@ -11,7 +11,8 @@ from dragoman.errors import (
     RateLimitedError,
     UnauthenticatedError,
 )
-from dragoman.server.admission.authentication import Door, Visitor, host_of, is_loopback
+from dragoman.server.admission.authentication import Door, Visitor
+from dragoman.server.admission.client_address import host_of, is_loopback
 from dragoman.service.principal import NOBODY, Principal
 
 HERE = "127.0.0.1"

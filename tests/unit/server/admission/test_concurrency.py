@@ -9,8 +9,7 @@ import pytest
 from dragoman.errors import RateLimitedError, TaskNotFoundError
 from dragoman.model.documents import EventDocument
 from dragoman.model.operations import Operation
-from dragoman.server.admission.concurrency import Turnstile
-from dragoman.server.admission.expiry import ExpiringStream
+from dragoman.server.admission.concurrency import ExpiringStream, Turnstile
 from dragoman.server.admission.rate_limits import RateSettings
 from dragoman.server.http.exchange import Exchange
 from dragoman.service.principal import Principal

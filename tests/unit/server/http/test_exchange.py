@@ -9,8 +9,14 @@ from dragoman.auth.incoming.authenticator import Evidence
 from dragoman.errors import JSONParseError, PayloadTooLargeError
 from dragoman.model.documents import EventDocument
 from dragoman.server.admission.authentication import Door
-from dragoman.server.http.exchange import ABORT, REPLY, DisconnectedError, Exchange, Scope
-from dragoman.server.http.security_headers import SECURITY_HEADERS
+from dragoman.server.http.exchange import (
+    ABORT,
+    REPLY,
+    SECURITY_HEADERS,
+    DisconnectedError,
+    Exchange,
+    Scope,
+)
 from dragoman.server.tasks.background import Nursery
 from dragoman.service.principal import NOBODY
 

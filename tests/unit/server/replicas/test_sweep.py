@@ -16,7 +16,7 @@ from dragoman.server.replicas.remote_tasks import Elsewhere
 from dragoman.server.replicas.sweep import Sweep
 from dragoman.server.tasks.background import Nursery
 from dragoman.server.tasks.delivery import Errand, encode
-from dragoman.server.tasks.recovery import document_of
+from dragoman.server.tasks.restoring import document_of
 from dragoman.server.tasks.resuming import Resumption, ResumptionLimits
 from dragoman.server.tasks.slots import Limits
 from dragoman.server.tasks.streams import Follower, Hub

@@ -20,7 +20,7 @@ from dragoman.server.tasks.background import Nursery
 from dragoman.server.tasks.delivery import Answer, Errand, decode_answer, encode
 from dragoman.server.tasks.inbox import Deliveries, queue_of
 from dragoman.server.tasks.known_numbers import Seen
-from dragoman.server.tasks.recovery import document_of, fold_of, standing_of
+from dragoman.server.tasks.restoring import document_of, fold_of, standing_of
 from dragoman.server.tasks.streams import Channel, Hub
 from dragoman.server.tasks.task import LiveTask
 from dragoman.server.tasks.watcher import TaskLostError

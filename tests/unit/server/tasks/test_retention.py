@@ -6,7 +6,7 @@ from dragoman.errors import StoreUnavailableError
 from dragoman.model.messages import text_of
 from dragoman.model.tasks import TaskState
 from dragoman.server.tasks.delivery import Errand
-from dragoman.server.tasks.recovery import document_of
+from dragoman.server.tasks.restoring import document_of
 from dragoman.server.tasks.retention import Ages, Retention
 from dragoman.service.worker import Outcome, Turn
 from dragoman.stores.base import StoredTask, TaskWrite

@@ -1,6 +1,6 @@
 import pytest
 
-from dragoman.server.tasks.draft import Draft
+from dragoman.server.tasks.log import Draft
 from dragoman.stores.base import (
     WHOLE_INBOX,
     JournalEntry,

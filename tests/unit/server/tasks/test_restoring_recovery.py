@@ -4,7 +4,7 @@ from dragoman.model.events import TaskArtifactUpdateEvent, TaskStatusUpdateEvent
 from dragoman.model.parts import Part
 from dragoman.model.tasks import Artifact, TaskState, TaskStatus
 from dragoman.server.tasks.delivery import Errand, encode
-from dragoman.server.tasks.recovery import document_of, fold_of, standing_of
+from dragoman.server.tasks.restoring import document_of, fold_of, standing_of
 from dragoman.stores.base import InboxItem, StoredTask
 from tests.support.server.fakes import SCOPE, agent_message, user_message
 

@@ -5,7 +5,7 @@ from google.protobuf.descriptor_pb2 import FileDescriptorProto
 
 from dragoman.errors import InvalidRequestError
 from dragoman.server.grpc.descriptors import files, message_class
-from dragoman.server.grpc.reflection import Reflection
+from dragoman.server.grpc.standard_services import Reflection
 
 OWN = FileDescriptorProto(name="own.proto", package="own", syntax="proto3")
 OWN.dependency.extend(["google/protobuf/struct.proto", "elsewhere.proto"])

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dragoman.server.admission.gcra import Rate
-from dragoman.server.admission.rate_table import CELLS, RateTable
+from dragoman.server.admission.rate_limits import CELLS, Rate, RateTable
 
 NOW = 1_700_000_000_000
 RATE = Rate(3, 1000)

@@ -8,7 +8,7 @@ import pytest
 
 from dragoman.errors import RateLimitedError
 from dragoman.model.documents import EventDocument
-from dragoman.server.admission.quota import HeldStream, Holdings
+from dragoman.server.admission.concurrency import HeldStream, Holdings
 
 
 class Events:

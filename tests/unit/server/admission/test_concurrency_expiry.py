@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 
 from dragoman.model.documents import EventDocument
-from dragoman.server.admission.expiry import LEEWAY_SECONDS, ExpiringStream
+from dragoman.server.admission.concurrency import LEEWAY_SECONDS, ExpiringStream
 from dragoman.testing.clock import FakeClock
 
 SECOND = 1000

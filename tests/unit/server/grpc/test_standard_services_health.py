@@ -4,10 +4,10 @@ from typing import Any, cast
 import pytest
 
 from dragoman.errors import InvalidRequestError
-from dragoman.server.grpc import health as grpc_health
+from dragoman.server.grpc import standard_services as grpc_health
 from dragoman.server.grpc.calls import Context
 from dragoman.server.grpc.descriptors import message_class
-from dragoman.server.grpc.health import Health, UnknownServiceError
+from dragoman.server.grpc.standard_services import Health, UnknownServiceError
 
 SERVING, NOT_SERVING, SERVICE_UNKNOWN = b"\x08\x01", b"\x08\x02", b"\x08\x03"
 

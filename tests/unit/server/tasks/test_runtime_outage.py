@@ -5,7 +5,7 @@ import logging
 import pytest
 
 from dragoman.errors import StoreUnavailableError, UnavailableError
-from dragoman.server.tasks.outage import CALM_SECONDS, Outage
+from dragoman.server.tasks.runtime import CALM_SECONDS, Outage
 from dragoman.testing.clock import FakeClock
 
 AWAY = "the store is away: connection refused; requests that need it are refused"

@@ -1,6 +1,6 @@
 import re
 
-from dragoman.server.http.security_headers import SECURITY_HEADERS
+from dragoman.server.http.exchange import SECURITY_HEADERS
 from dragoman.server.http_cycle import _head  # pyright: ignore[reportPrivateUsage] - its memory is the point
 from tests.support.server.http_connections import Connection, answering, whole
 

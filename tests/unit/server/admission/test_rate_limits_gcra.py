@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.errors import UsageError
-from dragoman.server.admission.gcra import Rate, Verdict, charge, parse_rate, weigh
+from dragoman.server.admission.rate_limits import Rate, Verdict, charge, parse_rate, weigh
 
 NOW = 1_700_000_000_000
 PER_SECOND = Rate(10, 1000)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.server.tasks.shared_timeout import Patience
+from dragoman.server.tasks.streams import Patience
 
 SECONDS = 1000.0
 """Long against what a test takes, as real time goes on beside the time that is moved by hand."""

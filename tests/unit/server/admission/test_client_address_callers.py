@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dragoman.server.admission.callers import caller_address, network_of
+from dragoman.server.admission.client_address import caller_address, network_of
 
 PROXIES = frozenset({"10.0.0.1", "10.0.0.2"})
 
