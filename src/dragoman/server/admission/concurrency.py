@@ -14,16 +14,16 @@ from dragoman.clock import Clock
 from dragoman.errors import RateLimitedError
 from dragoman.model.documents import EventDocument
 from dragoman.model.operations import Operation
-from dragoman.server.admission.authentication import Visitor
+from dragoman.server.admission.authentication import IncomingRequest
 from dragoman.server.admission.client_address import caller_address
 from dragoman.server.admission.rate_limits import RateLimits, RateSettings, allowance_headers
 from dragoman.service.principal import ANONYMOUS
 from dragoman.service.service import EventStream
 
-__all__ = ("LEEWAY_SECONDS", "ExpiringStream", "HeldStream", "Holdings", "Turnstile")
+__all__ = ("LEEWAY_SECONDS", "CallerLimits", "ExpiringStream", "HeldStream", "Quota")
 
 
-class Holdings:
+class Quota:
     """Counts what callers hold; whoever holds nothing is not remembered.
 
     Args:
@@ -74,7 +74,7 @@ class HeldStream:
 
     __slots__ = ("_caller", "_events", "_holdings", "_is_held")
 
-    def __init__(self, events: EventStream, holdings: Holdings, caller: Hashable) -> None:
+    def __init__(self, events: EventStream, holdings: Quota, caller: Hashable) -> None:
         """Take over a place that was taken for the stream."""
         self._events = events
         self._holdings = holdings
@@ -134,7 +134,7 @@ class ExpiringStream:
         await self._events.aclose()
 
 
-class Turnstile:
+class CallerLimits:
     """Counts what visitors do, and stops those who do too much.
 
     What is left of a limit is put into the ``allowance`` of the visitor, for every answer to tell.
@@ -158,25 +158,25 @@ class Turnstile:
         """
         self._clock = clock
         self.rates: Final = RateLimits(rates, clock)
-        self._streams = Holdings(max_streams, "streams")
+        self._streams = Quota(max_streams, "streams")
         self._trusted_proxies = frozenset(trusted_proxies)
 
-    def meet(self, visitor: Visitor) -> None:
+    def meet(self, incoming: IncomingRequest) -> None:
         """Count a request before anything is known of it but where it comes from.
 
         Raises:
             RateLimitedError: too many have come from there.
         """
         if self.rates.is_at_door:
-            verdict = self.rates.meet(self._address(visitor))
+            verdict = self.rates.meet(self._address(incoming))
             if verdict is not None:
-                visitor.allowance = allowance_headers(verdict)
+                incoming.allowance = allowance_headers(verdict)
 
-    def turned_away(self, visitor: Visitor) -> None:
+    def turned_away(self, incoming: IncomingRequest) -> None:
         """Count a request whose credentials were not good."""
-        self.rates.turned_away(self._address(visitor))
+        self.rates.turned_away(self._address(incoming))
 
-    def admit(self, operation: Operation, visitor: Visitor, tenant: str) -> None:
+    def admit(self, operation: Operation, incoming: IncomingRequest, tenant: str) -> None:
         """Count an operation of a caller who is known by now.
 
         Raises:
@@ -184,15 +184,15 @@ class Turnstile:
         """
         if self.rates.is_at_gate:
             try:
-                verdict = self.rates.admit(operation, self._caller(visitor), tenant)
+                verdict = self.rates.admit(operation, self._caller(incoming), tenant)
             except RateLimitedError:
-                visitor.allowance = ()  # The error tells its own.
+                incoming.allowance = ()  # The error tells its own.
                 raise
             if verdict is not None:
-                visitor.allowance = allowance_headers(verdict)
+                incoming.allowance = allowance_headers(verdict)
 
     async def hold(
-        self, visitor: Visitor, opening: Callable[[], Awaitable[EventStream]]
+        self, incoming: IncomingRequest, opening: Callable[[], Awaitable[EventStream]]
     ) -> EventStream:
         """Open a stream that counts among those of the caller until it is closed.
 
@@ -201,19 +201,19 @@ class Turnstile:
         Raises:
             RateLimitedError: the caller has all the streams open that one may.
         """
-        caller = self._caller(visitor)
+        caller = self._caller(incoming)
         self._streams.take(caller)
         try:
             held = HeldStream(await opening(), self._streams, caller)
         except BaseException:
             self._streams.give_back(caller)
             raise
-        expires_ms = visitor.principal.expires_ms
+        expires_ms = incoming.principal.expires_ms
         return ExpiringStream(held, expires_ms, self._clock) if expires_ms else held
 
-    def _caller(self, visitor: Visitor) -> Hashable:
-        owner = visitor.principal.owner
-        return owner if owner != ANONYMOUS else (ANONYMOUS, self._address(visitor))
+    def _caller(self, incoming: IncomingRequest) -> Hashable:
+        owner = incoming.principal.owner
+        return owner if owner != ANONYMOUS else (ANONYMOUS, self._address(incoming))
 
-    def _address(self, visitor: Visitor) -> str:
-        return caller_address(visitor.peer, visitor.headers, self._trusted_proxies)
+    def _address(self, incoming: IncomingRequest) -> str:
+        return caller_address(incoming.peer, incoming.headers, self._trusted_proxies)

@@ -32,7 +32,7 @@ from dragoman.service.service import Call
 
 __all__ = (
     "ContentLimits",
-    "Gate",
+    "RequestValidator",
 )
 
 
@@ -101,7 +101,7 @@ _PUSH = frozenset(
 )
 
 
-class Gate:
+class RequestValidator:
     """Enforces what the card declares.
 
     Args:

@@ -29,9 +29,9 @@ from dragoman.model.documents import TaskDocument, encode_entry
 from dragoman.model.events import TaskEvent, TaskStatusUpdateEvent
 from dragoman.model.messages import Message
 from dragoman.model.tasks import TaskState
-from dragoman.server.tasks.delivery import QueuedErrand
+from dragoman.server.tasks.delivery import QueuedDelivery
 from dragoman.server.tasks.ending import Ending
-from dragoman.server.tasks.known_numbers import Seen
+from dragoman.server.tasks.known_numbers import KnownNumbers
 from dragoman.server.tasks.streams import Channel
 from dragoman.server.tasks.watcher import TaskLostError
 from dragoman.stores.base import (
@@ -199,7 +199,7 @@ class LogArguments(TypedDict, total=False):
     attempts: int
     wake_at_ms: int
     loop: asyncio.AbstractEventLoop | None
-    seen: Seen | None
+    seen: KnownNumbers | None
     announce: Callable[[str, int], None] | None
 
 
@@ -267,7 +267,7 @@ class TaskLog(ABC):
         attempts: int = 0,
         wake_at_ms: int = 0,
         loop: asyncio.AbstractEventLoop | None = None,
-        seen: Seen | None = None,
+        seen: KnownNumbers | None = None,
         announce: Callable[[str, int], None] | None = None,
     ) -> None:
         """Keep what is given, see ``LogArguments``."""
@@ -279,7 +279,7 @@ class TaskLog(ABC):
         self.standing = standing
         self.channel = channel
         self.epoch = epoch
-        self.inbox: deque[QueuedErrand] = deque()
+        self.inbox: deque[QueuedDelivery] = deque()
         self.attempts = attempts
         self.failure: UnavailableError | None = None
         self.marks: JsonObject | None = None

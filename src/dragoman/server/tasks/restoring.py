@@ -11,10 +11,10 @@ from dragoman.engine.machine import Standing
 from dragoman.model.documents import TaskDocument
 from dragoman.model.messages import Message
 from dragoman.model.tasks import TaskState
-from dragoman.server.replicas.remote_tasks import Elsewhere
-from dragoman.server.tasks.delivery import decode_errand
+from dragoman.server.replicas.remote_tasks import RemoteTasks
+from dragoman.server.tasks.delivery import decode_delivery
 from dragoman.server.tasks.inbox import queue_of
-from dragoman.server.tasks.known_numbers import Seen
+from dragoman.server.tasks.known_numbers import KnownNumbers
 from dragoman.server.tasks.streams import Channel, Hub
 from dragoman.server.tasks.task import LiveTask
 from dragoman.server.tasks.watcher import Watcher
@@ -29,7 +29,7 @@ from dragoman.stores.base import (
 )
 
 __all__ = (
-    "Arrivals",
+    "TaskRestorer",
     "document_of",
     "fold_of",
     "question_of",
@@ -38,7 +38,7 @@ __all__ = (
 )
 
 
-class Arrivals:
+class TaskRestorer:
     """Makes live tasks, none of which has a turn yet.
 
     Args:
@@ -53,14 +53,14 @@ class Arrivals:
         store: TaskStore,
         clock: Clock,
         hub: Hub,
-        elsewhere: Elsewhere | None,
+        remote_tasks: RemoteTasks | None,
     ) -> None:
         self._watcher = watcher
         self._store = store
         self._clock = clock
         self._hub = hub
-        self._elsewhere = elsewhere
-        self._announce = None if elsewhere is None else elsewhere.announce
+        self._remote_tasks = remote_tasks
+        self._announce = None if remote_tasks is None else remote_tasks.announce
 
     def begin(
         self,
@@ -80,7 +80,7 @@ class Arrivals:
             fold=TaskFold(task_id, record.context_id),
             send=send,
             loop=loop,
-            seen=None if self._elsewhere is None else Seen(),
+            seen=None if self._remote_tasks is None else KnownNumbers(),
             announce=self._announce,
         )
 
@@ -106,7 +106,7 @@ class Arrivals:
             journal_n=journal[-1].n if journal else 0,
             attempts=stored.attempts,
             wake_at_ms=stored.wake_at_ms,
-            seen=None if self._elsewhere is None else Seen(stored.inbox_n),
+            seen=None if self._remote_tasks is None else KnownNumbers(stored.inbox_n),
             announce=self._announce,
         )
         live.inbox.extend(queue)
@@ -116,7 +116,7 @@ class Arrivals:
     def _channel_of(self, stored: StoredTask) -> Channel:
         """Return the channel of a task that is adopted: that of its followers, if it has any."""
         is_paused = stored.state.is_interrupted
-        channel = None if self._elsewhere is None else self._elsewhere.claim(stored.id)
+        channel = None if self._remote_tasks is None else self._remote_tasks.claim(stored.id)
         if channel is None:
             return self._channel(stored.id, stored.seq, is_paused=is_paused)
         channel.skip_to(stored.seq, is_paused=is_paused)
@@ -164,7 +164,7 @@ def document_of(stored: StoredTask) -> TaskDocument:
     if stored.snapshot is not None and not stored.tail and not stored.inbox:
         return stored.snapshot
     unread = tuple(
-        decode_errand(item.body).message for item in stored.inbox if item.body != CANCEL_ITEM
+        decode_delivery(item.body).message for item in stored.inbox if item.body != CANCEL_ITEM
     )
     return fold_of(stored).document(unread)
 

@@ -17,7 +17,7 @@ __all__ = (
     "Channel",
     "Follower",
     "Hub",
-    "Patience",
+    "SharedTimeout",
 )
 
 
@@ -283,7 +283,7 @@ class Follower:
         )
 
 
-class Patience:
+class SharedTimeout:
     """Waits for futures, for each of them no longer than the same number of seconds.
 
     So the wait that began first is the first whose time is up, and the timer looks at that one.

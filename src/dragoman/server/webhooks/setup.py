@@ -12,7 +12,7 @@ from dragoman.push.schedule import RetryPlan
 from dragoman.push.sender import NotificationSender, SenderLimits
 from dragoman.server.settings import Settings
 from dragoman.server.webhooks.keys import PushKeys, egress_policy_of
-from dragoman.server.webhooks.outbox import Notices
+from dragoman.server.webhooks.outbox import WebhookOutbox
 from dragoman.server.webhooks.registrations import WebhookLimits, Webhooks
 from dragoman.stores.base import TaskStore
 
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from dragoman.push.outcomes import Outcome
 
 __all__ = (
-    "Post",
-    "Pushing",
+    "PushNotifications",
+    "WebhookCalls",
 )
 
 
@@ -39,7 +39,7 @@ _LAST_ATTEMPTS_SECONDS: Final = 5.0
 """How long a stop waits for attempts under way. What is cut off is sent again."""
 
 
-class Pushing:
+class PushNotifications:
     """The webhooks of a server, and what tells them.
 
     Attributes:
@@ -50,10 +50,10 @@ class Pushing:
         self, settings: Settings, *, store: TaskStore, clock: Clock, keys: PushKeys, tally: Tally
     ) -> None:
         self._grace_seconds = min(_LAST_ATTEMPTS_SECONDS, settings.shutdown_grace_seconds)
-        self._post = Post(settings, keys, clock)
+        self._post = WebhookCalls(settings, keys, clock)
         self._sender = NotificationSender(
             store=store.webhooks,
-            outbox=Notices(store),
+            outbox=WebhookOutbox(store),
             deliver=self._post.deliver,
             clock=clock,
             plan=RetryPlan(attempts=settings.push_attempts),
@@ -88,7 +88,7 @@ class Pushing:
         await self._post.aclose()
 
 
-class Post:
+class WebhookCalls:
     """Checks webhooks, and calls them."""
 
     def __init__(self, settings: Settings, keys: PushKeys, clock: Clock) -> None:

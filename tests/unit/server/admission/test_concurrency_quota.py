@@ -8,7 +8,7 @@ import pytest
 
 from dragoman.errors import RateLimitedError
 from dragoman.model.documents import EventDocument
-from dragoman.server.admission.concurrency import HeldStream, Holdings
+from dragoman.server.admission.concurrency import HeldStream, Quota
 
 
 class Events:
@@ -25,7 +25,7 @@ class Events:
 
 
 def test_a_caller_may_hold_as_much_as_the_limit_and_no_more() -> None:
-    holdings = Holdings(2, "streams")
+    holdings = Quota(2, "streams")
     holdings.take("a")
     holdings.take("a")
     with pytest.raises(
@@ -39,7 +39,7 @@ def test_a_caller_may_hold_as_much_as_the_limit_and_no_more() -> None:
 
 
 def test_who_is_refused_holds_no_more_than_before() -> None:
-    holdings = Holdings(1, "streams")
+    holdings = Quota(1, "streams")
     holdings.take("a")
     with pytest.raises(RateLimitedError):
         holdings.take("a")
@@ -48,7 +48,7 @@ def test_who_is_refused_holds_no_more_than_before() -> None:
 
 
 def test_what_goes_on_anyway_counts_as_well() -> None:
-    holdings = Holdings(1, "turns")
+    holdings = Quota(1, "turns")
     holdings.count("a")
     holdings.count("a")
     with pytest.raises(RateLimitedError):
@@ -61,7 +61,7 @@ def test_what_goes_on_anyway_counts_as_well() -> None:
 
 
 async def test_a_stream_is_held_until_it_is_closed() -> None:
-    holdings, events = Holdings(1, "streams"), Events()
+    holdings, events = Quota(1, "streams"), Events()
     holdings.take("a")
     held = HeldStream(events, holdings, "a")
     assert [event.seq async for batch in held for event in batch] == [1]
@@ -71,7 +71,7 @@ async def test_a_stream_is_held_until_it_is_closed() -> None:
 
 
 async def test_a_stream_closed_twice_is_given_back_once() -> None:
-    holdings, events = Holdings(5, "streams"), Events()
+    holdings, events = Quota(5, "streams"), Events()
     holdings.take("a")
     holdings.take("a")
     held = HeldStream(events, holdings, "a")

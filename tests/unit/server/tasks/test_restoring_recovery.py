@@ -3,7 +3,7 @@ from dragoman.model.documents import encode_entry
 from dragoman.model.events import TaskArtifactUpdateEvent, TaskStatusUpdateEvent
 from dragoman.model.parts import Part
 from dragoman.model.tasks import Artifact, TaskState, TaskStatus
-from dragoman.server.tasks.delivery import Errand, encode
+from dragoman.server.tasks.delivery import Delivery, encode
 from dragoman.server.tasks.restoring import document_of, fold_of, standing_of
 from dragoman.stores.base import InboxItem, StoredTask
 from tests.support.server.fakes import SCOPE, agent_message, user_message
@@ -77,7 +77,7 @@ def test_a_snapshot_that_is_the_whole_task_is_handed_through() -> None:
 
 
 def test_a_document_is_made_of_all_there_is() -> None:
-    item = InboxItem(1, encode(Errand(message=user_message("later", "m-2"))))
+    item = InboxItem(1, encode(Delivery(message=user_message("later", "m-2"))))
     whole = folded(*BEGUN, *GROWN).document((user_message("later", "m-2"),))
     assert document_of(stored(snapshot=folded(*BEGUN), tail=GROWN, inbox=(item,))) == whole
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.server.tasks.streams import Patience
+from dragoman.server.tasks.streams import SharedTimeout
 
 SECONDS = 1000.0
 """Long against what a test takes, as real time goes on beside the time that is moved by hand."""
@@ -40,11 +40,11 @@ class TravelLoop(asyncio.SelectorEventLoop):
 
 
 class Waiting:
-    """Waits of one Patience, each in a task of its own."""
+    """Waits of one SharedTimeout, each in a task of its own."""
 
     def __init__(self, loop: TravelLoop, seconds: float = SECONDS) -> None:
         self._loop = loop
-        self._patience = Patience(seconds)
+        self._patience = SharedTimeout(seconds)
 
     async def begin(self) -> tuple[asyncio.Task[None], asyncio.Future[None]]:
         """Begin a wait."""
