@@ -23,7 +23,7 @@ from dragoman.client.discovery.addresses import card_locations, file_path
 from dragoman.client.discovery.card_cache import CardCache
 from dragoman.client.discovery.cards import CardReading, is_card, read_card
 from dragoman.client.errors import CardInvalidError, CardNotFoundError, ProtocolError
-from dragoman.client.transports.framing import error_of_status
+from dragoman.client.transports.base import error_of_status
 from dragoman.client.transports.http_pool import HttpPool, read_body
 from dragoman.client.transports.tls import Tls
 from dragoman.dialects.negotiation import V1_0

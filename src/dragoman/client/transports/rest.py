@@ -8,7 +8,7 @@ from urllib.parse import quote, urlencode
 
 import msgspec
 
-from dragoman.client.transports.framing import HttpRequest, error_of_status, reading
+from dragoman.client.transports.base import HttpRequest, error_of_status, reading
 from dragoman.dialects.fields import read_json
 from dragoman.dialects.negotiation import V1_0, Version
 from dragoman.errors import (
