@@ -24,9 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from dragoman.client.agent import RemoteAgent
-    from dragoman.client.results.events import AgentEvent
     from dragoman.client.results.sending import SendOptions
-    from dragoman.client.results.stream import AgentStream
+    from dragoman.client.results.stream import AgentEvent, AgentStream
     from dragoman.client.results.tasks import TaskHandle
     from dragoman.model.cards import AgentCard, AgentInterface
     from dragoman.model.tasks import TaskState

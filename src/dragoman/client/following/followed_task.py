@@ -1,12 +1,13 @@
-"""Pursuit: a task that is followed. What it began with, how far it is known, whether it is over.
+"""FollowedTask: what following began with, how far the task is known, and whether it is over.
 
-Shared by the two ways to follow a task, ``resuming`` and ``polling``.
+Shared by the two ways to follow a task, ``streams`` and ``polling``.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dragoman.client.caller import answer_as
 from dragoman.client.following.progress import Progress
 from dragoman.model.operations import GetTaskRequest, Operation, SubscribeToTaskRequest
 from dragoman.model.tasks import Task, TaskState
@@ -16,10 +17,10 @@ if TYPE_CHECKING:
     from dragoman.errors import DragomanError
     from dragoman.model.operations import SendMessageRequest
 
-__all__ = ("Pursuit", "as_task")
+__all__ = ("FollowedTask",)
 
 
-class Pursuit:
+class FollowedTask:
     """One send, or one task that exists, and what has come of it so far.
 
     Attributes:
@@ -66,7 +67,8 @@ class Pursuit:
     async def read(self) -> Task:
         """Read the task."""
         request = GetTaskRequest(id=self.task_id)
-        return as_task(await self.caller.call(Operation.GET_TASK, request, self.extensions))
+        answer = await self.caller.call(Operation.GET_TASK, request, self.extensions)
+        return answer_as(Task, answer)
 
     @property
     def is_over(self) -> bool:
@@ -84,10 +86,3 @@ class Pursuit:
             return False
         is_asked = self.sent is not None and state is TaskState.INPUT_REQUIRED
         return problem is None or is_asked
-
-
-def as_task(answer: object) -> Task:
-    """Return the answer of an operation from which every dialect reads a task."""
-    if not isinstance(answer, Task):
-        raise TypeError(answer)
-    return answer

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from dragoman.client.errors import ClientError
-from dragoman.client.following.followed_task import Pursuit
+from dragoman.client.following.followed_task import FollowedTask
 from dragoman.client.following.polling import POLL_SECONDS, polled
 from dragoman.client.following.streams import streamed
 from dragoman.client.transports.base import Frame
@@ -61,7 +61,7 @@ class Following:
             cursor: the last event that is known of the task, 0 for none.
             poll_seconds: how long to wait between two looks, if the task is read again and again.
         """
-        self._pursuit = Pursuit(caller, begin, extensions, poll_seconds)
+        self._followed = FollowedTask(caller, begin, extensions, poll_seconds)
         self._can_stream = can_stream
         self._cursor = cursor
         self._frames = self._run()
@@ -81,7 +81,7 @@ class Following:
     @property
     def outcome(self) -> Task | Message | None:
         """Return what has come of it so far."""
-        return self._pursuit.progress.outcome
+        return self._followed.progress.outcome
 
     def __aiter__(self) -> AsyncIterator[tuple[EventDocument, ...]]:
         """Iterate over the batches."""
@@ -101,29 +101,29 @@ class Following:
     async def _run(self) -> AsyncGenerator[Batch]:
         try:
             if self._can_stream:
-                async with aclosing(streamed(self._pursuit, self._cursor)) as batches:
+                async with aclosing(streamed(self._followed, self._cursor)) as batches:
                     async for batch in batches:
                         yield batch
         except _NOT_STREAMED as refusal:
             await self._check(refusal)
             self._can_stream = False
         if not self._can_stream:
-            async with aclosing(polled(self._pursuit)) as batches:
+            async with aclosing(polled(self._followed)) as batches:
                 async for batch in batches:
                     yield batch
-        if self._pursuit.progress.is_partial:
+        if self._followed.progress.is_partial:
             # The streams have told of a part of the task. R-11.7-4: a Task may come last. What has
             # been told stands without it.
             with suppress(A2AError, ClientError):
-                task = await self._pursuit.read()
-                self._pursuit.progress.look(task)
+                task = await self._followed.read()
+                self._followed.progress.look(task)
                 yield (Frame(0, StreamResponse(task=task)),)
 
     async def _check(self, refusal: DragomanError) -> None:
         """Let a refusal stand that is about the task and not about following it."""
-        pursuit = self._pursuit
-        is_resumed = pursuit.sent is not None or bool(pursuit.progress.task_id)
-        if not is_resumed and (await pursuit.read()).status.state.is_terminal:
+        followed = self._followed
+        is_resumed = followed.sent is not None or bool(followed.progress.task_id)
+        if not is_resumed and (await followed.read()).status.state.is_terminal:
             raise refusal
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol, TypeVar, Unpack, overload
 
 from dragoman.client.errors import TaskNotCompletedError
-from dragoman.client.following.differences import joined
+from dragoman.client.following.progress import joined
 from dragoman.client.results.client_tools import answer_parts
 from dragoman.client.results.content import data_of, files_of, typed
 from dragoman.extensions.agent_tools.exchange import (
@@ -20,7 +20,7 @@ from dragoman.model.parts import Part
 from dragoman.model.tasks import Artifact, Task, TaskState
 
 if TYPE_CHECKING:
-    from dragoman.client.results.files import ReceivedFile
+    from dragoman.client.results.content import ReceivedFile
     from dragoman.client.results.sending import SendOptions
     from dragoman.client.results.stream import AgentStream
 

@@ -44,7 +44,6 @@ __all__ = ("GrpcTransport", "PinnedCertificate", "pinned")
 
 _logger = logging.getLogger(__name__)
 
-
 _OPTIONS: Final = (
     ("grpc.max_receive_message_length", MAX_EVENT_BYTES),
     ("grpc.max_send_message_length", -1),
