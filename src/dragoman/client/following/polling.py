@@ -15,7 +15,7 @@ from dragoman.model.operations import Operation, SendMessageConfiguration, SendM
 from dragoman.model.tasks import Task
 
 if TYPE_CHECKING:
-    from dragoman.client.following.followed_task import FollowedTask
+    from dragoman.client.following.following import FollowedTask
     from dragoman.client.transports.base import Batch
 
 __all__ = ("POLL_SECONDS", "polled")

@@ -23,7 +23,7 @@ from dragoman.errors import (
 from dragoman.model.operations import Operation, SubscribeToTaskRequest
 
 if TYPE_CHECKING:
-    from dragoman.client.following.followed_task import FollowedTask
+    from dragoman.client.following.following import FollowedTask
     from dragoman.client.transports.base import Batch
 
 __all__ = ("streamed",)

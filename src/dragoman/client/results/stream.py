@@ -22,7 +22,7 @@ from dragoman.model.tasks import TaskState
 
 if TYPE_CHECKING:
     from dragoman.client.results.client_tools import ToolAnswers
-    from dragoman.client.results.reply import Sends
+    from dragoman.client.results.reply import MessageSender
     from dragoman.service.service import EventStream
 
 __all__ = ("AgentEvent", "AgentStream")
@@ -116,7 +116,7 @@ class AgentStream:
     def __init__(
         self,
         begin: Callable[[], Awaitable[EventStream]],
-        sends: Sends,
+        sender: MessageSender,
         *,
         timeout_seconds: float | None = None,
         on_event: Callable[[AgentEvent], object] | None = None,
@@ -125,7 +125,7 @@ class AgentStream:
         """Prepare to follow what ``begin`` opens; ``tool_answers`` runs the tools asked for."""
         self._tool_answers = tool_answers
         self._begin = begin
-        self._sends = sends
+        self._sender = sender
         self._timeout_seconds = timeout_seconds
         self._on_event = on_event
         self._progress = Progress()
@@ -141,7 +141,7 @@ class AgentStream:
         outcome = self._progress.outcome
         if outcome is None:
             raise UsageError("nothing has come yet: iterate over the stream first")
-        return AgentReply(outcome, self._sends)
+        return AgentReply(outcome, self._sender)
 
     @property
     def task_id(self) -> str:

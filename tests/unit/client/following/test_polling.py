@@ -1,6 +1,6 @@
 import pytest
 
-from dragoman.client.following.followed_task import FollowedTask
+from dragoman.client.following.following import FollowedTask
 from dragoman.client.following.polling import polled
 from dragoman.dialects.base import Received
 from dragoman.errors import DragomanError

@@ -3,7 +3,7 @@ from collections.abc import Iterable
 import pytest
 
 from dragoman.client.errors import CutError, ProtocolError, TimedOutError, UnreachableError
-from dragoman.client.following.followed_task import FollowedTask
+from dragoman.client.following.following import FollowedTask
 from dragoman.client.following.streams import streamed
 from dragoman.client.transports.base import Batch, Frame
 from dragoman.errors import (

@@ -1,7 +1,7 @@
 import pytest
 
 from dragoman.client.errors import CutError
-from dragoman.client.following.followed_task import FollowedTask
+from dragoman.client.following.following import FollowedTask
 from dragoman.client.transports.base import Frame
 from dragoman.model.events import StreamResponse
 from dragoman.model.operations import (
