@@ -18,8 +18,6 @@ NO_BEHAVIOUR: Final = frozenset(
         # Ports: what they promise is shown by each implementation.
         "auth/incoming/authenticator.py",
         "bus/base.py",
-        "client/transports/http_answer.py",
-        "client/transports/base.py",
         "conformance/interface.py",
         "dialects/base.py",
         "extensions/base.py",

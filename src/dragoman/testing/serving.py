@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 import uvicorn
 
 from dragoman.bindings.grpc.base import is_installed
-from dragoman.client.portal import entered
+from dragoman.client.sync import entered_in_thread
 from dragoman.server.one_port import Server, speaking_both
 from dragoman.server.tasks.background import BackgroundTasks
 from dragoman.testing.application import application
@@ -108,7 +108,7 @@ def served_sync(
     Used as ``with served_sync(agent) as place:``, by tests that block, on a program that calls the
     agent say. It takes what ``served`` takes.
     """
-    with entered(served(agent, store=store, clock=clock, **settings)) as (place, _):
+    with entered_in_thread(served(agent, store=store, clock=clock, **settings)) as (place, _):
         yield place
 
 

@@ -11,9 +11,8 @@ from dragoman.auth.cards.keys import TrustedKeys
 from dragoman.auth.cards.signing import CardSigner
 from dragoman.auth.outgoing.choosing import Held
 from dragoman.auth.outgoing.credentials import ApiKey, Basic, Bearer
-from dragoman.client.discovery.card_access import Address, get_card
 from dragoman.client.discovery.card_cache import CardCache
-from dragoman.client.discovery.finding import FoundCard
+from dragoman.client.discovery.finding import Address, FoundCard, get_card
 from dragoman.client.discovery.trust import CardTrust
 from dragoman.client.errors import CardUntrustedError
 from dragoman.client.transports.tls import Tls

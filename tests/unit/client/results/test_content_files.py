@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.client.results.files import ReceivedFile
+from dragoman.client.results.content import ReceivedFile
 from dragoman.errors import UsageError
 from dragoman.model.parts import Part
 

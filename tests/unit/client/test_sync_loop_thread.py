@@ -5,33 +5,33 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from dragoman.client.portal import Portal, entered
+from dragoman.client.sync import LoopThread, entered_in_thread
 
 
 @pytest.fixture
-def portal() -> Iterator[Portal]:
-    portal = Portal()
-    yield portal
-    portal.close()
+def thread() -> Iterator[LoopThread]:
+    thread = LoopThread()
+    yield thread
+    thread.close()
 
 
-def test_calls_are_carried_out_in_another_thread(portal: Portal) -> None:
+def test_calls_are_carried_out_in_another_thread(thread: LoopThread) -> None:
     async def where() -> str:
         await asyncio.sleep(0)
         return threading.current_thread().name
 
-    assert portal.call(where()) == portal.call(where()) == "dragoman client"
+    assert thread.call(where()) == thread.call(where()) == "dragoman client"
 
 
-def test_what_is_raised_there_is_raised_here(portal: Portal) -> None:
+def test_what_is_raised_there_is_raised_here(thread: LoopThread) -> None:
     async def fail() -> None:
         raise KeyError("x")
 
     with pytest.raises(KeyError):
-        portal.call(fail())
+        thread.call(fail())
 
 
-def test_an_interrupt_cancels_the_call(portal: Portal, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt_cancels_the_call(thread: LoopThread, monkeypatch: pytest.MonkeyPatch) -> None:
     ended = threading.Event()
 
     async def wait() -> None:
@@ -46,11 +46,11 @@ def test_an_interrupt_cancels_the_call(portal: Portal, monkeypatch: pytest.Monke
     with monkeypatch.context() as patch:
         patch.setattr("concurrent.futures.Future.result", interrupt)
         with pytest.raises(KeyboardInterrupt):
-            portal.call(wait())
+            thread.call(wait())
     assert ended.wait(5)
 
 
-def test_an_async_generator_is_iterated_over_and_closed(portal: Portal) -> None:
+def test_an_async_generator_is_iterated_over_and_closed(thread: LoopThread) -> None:
     closed: list[bool] = []
 
     async def numbers() -> AsyncGenerator[int]:
@@ -60,8 +60,8 @@ def test_an_async_generator_is_iterated_over_and_closed(portal: Portal) -> None:
         finally:
             closed.append(True)
 
-    assert list(portal.iterate(numbers())) == [0, 1, 2, 3, 4]
-    part = portal.iterate(numbers())
+    assert list(thread.iterate(numbers())) == [0, 1, 2, 3, 4]
+    part = thread.iterate(numbers())
     assert next(part) == 0
     part.close()
     assert closed == [True, True]
@@ -69,9 +69,9 @@ def test_an_async_generator_is_iterated_over_and_closed(portal: Portal) -> None:
 
 def test_closing_ends_the_thread() -> None:
     before = threading.active_count()
-    portal = Portal()
+    thread = LoopThread()
     assert threading.active_count() == before + 1
-    portal.close()
+    thread.close()
     assert threading.active_count() == before
 
 
@@ -86,9 +86,9 @@ async def room(doings: list[str]) -> AsyncGenerator[str]:
 
 def test_what_is_entered_is_left_with_the_block() -> None:
     doings: list[str] = []
-    with entered(room(doings)) as (opened, portal):
+    with entered_in_thread(room(doings)) as (opened, thread):
         assert opened == "dragoman client"
-        assert portal.call(asyncio.sleep(0, "there")) == "there"
+        assert thread.call(asyncio.sleep(0, "there")) == "there"
         assert doings == ["in"]
     assert doings == ["in", "out"]
     assert "dragoman client" not in [thread.name for thread in threading.enumerate()]
@@ -96,6 +96,6 @@ def test_what_is_entered_is_left_with_the_block() -> None:
 
 def test_what_is_entered_is_left_by_an_error_too() -> None:
     doings: list[str] = []
-    with pytest.raises(KeyError), entered(room(doings)):
+    with pytest.raises(KeyError), entered_in_thread(room(doings)):
         raise KeyError("x")
     assert doings == ["in", "out"]

@@ -1,7 +1,7 @@
 import pytest
 
 from dragoman.client.errors import CutError
-from dragoman.client.following.followed_task import Pursuit, as_task
+from dragoman.client.following.following import FollowedTask
 from dragoman.client.transports.base import Frame
 from dragoman.model.events import StreamResponse
 from dragoman.model.operations import (
@@ -17,34 +17,34 @@ CUT = CutError("a", "b")
 FOLLOW = SubscribeToTaskRequest(id="t")
 
 
-def pursuit(
+def followed(
     begin: SendMessageRequest | SubscribeToTaskRequest,
     state: TaskState | None = None,
     version: str = "1.0",
-) -> Pursuit:
+) -> FollowedTask:
     agent = ScriptedTransport(answers=[task()])
-    found = Pursuit(caller_of(agent, offers=(offer(version),)), begin, (), 1.0)
+    found = FollowedTask(caller_of(agent, offers=(offer(version),)), begin, (), 1.0)
     if state is not None:
         found.progress.take((Frame(0, StreamResponse(task=task(state))),))
     return found
 
 
 def test_the_task_is_known_from_the_beginning_or_from_the_first_frame() -> None:
-    assert pursuit(FOLLOW).task_id == "t"
-    assert pursuit(send()).task_id == ""
-    assert pursuit(send(), TaskState.WORKING).task_id == "t"
+    assert followed(FOLLOW).task_id == "t"
+    assert followed(send()).task_id == ""
+    assert followed(send(), TaskState.WORKING).task_id == "t"
 
 
 def test_in_0_1_the_client_knows_what_the_task_is_called() -> None:
-    assert pursuit(send(message_id="m-7"), version="0.1").name == "m-7"
-    assert pursuit(send(task_id="t"), version="0.1").name == "t"
-    assert pursuit(send(message_id="m-7")).name == ""
-    assert pursuit(FOLLOW, version="0.1").name == ""
+    assert followed(send(message_id="m-7"), version="0.1").name == "m-7"
+    assert followed(send(task_id="t"), version="0.1").name == "t"
+    assert followed(send(message_id="m-7")).name == ""
+    assert followed(FOLLOW, version="0.1").name == ""
 
 
 async def test_the_task_is_read() -> None:
     agent = ScriptedTransport(answers=[task()])
-    found = Pursuit(caller_of(agent), FOLLOW, ("urn:x",), 1.0)
+    found = FollowedTask(caller_of(agent), FOLLOW, ("urn:x",), 1.0)
     assert await found.read() == task()
     assert agent.asked == [(Operation.GET_TASK, GetTaskRequest(id="t"))]
     assert agent.extensions == [("urn:x",)]
@@ -70,7 +70,7 @@ def test_when_it_is_over(
     is_resumed: bool,
     over: bool,
 ) -> None:
-    found = pursuit(begin, state)
+    found = followed(begin, state)
     found.is_resumed = is_resumed
     assert found.is_over is over
 
@@ -97,16 +97,10 @@ def test_whether_a_stream_has_ended_where_it_should(
     *,
     finished: bool,
 ) -> None:
-    assert pursuit(begin, state).has_finished(problem) is finished
+    assert followed(begin, state).has_finished(problem) is finished
 
 
 def test_a_message_is_over_at_once() -> None:
-    found = pursuit(send())
+    found = followed(send())
     found.progress.take((Frame(0, StreamResponse(message=said("hi"))),))
     assert found.is_over
-
-
-def test_what_is_no_task_is_a_mistake_of_ours() -> None:
-    with pytest.raises(TypeError):
-        as_task(said("hi"))
-    assert as_task(task()) == task()

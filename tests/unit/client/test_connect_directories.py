@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from dragoman import Agent, connect
-from dragoman.client.discovery.card_access import Address
-from dragoman.client.discovery.directories import guarded, name_in
+from dragoman.client.connect import guarded_client, name_in
+from dragoman.client.discovery.finding import Address
 from dragoman.client.transports.tls import Tls
 from dragoman.egress import DestinationRefusedError, EgressPolicy
 from dragoman.errors import UsageError
@@ -98,8 +98,8 @@ async def test_whom_the_directory_does_not_know_is_not_called() -> None:
 
 async def test_whatever_is_called_is_within_bounds() -> None:
     async with serving(echo()) as place, AsyncExitStack() as stack:
-        bound = await guarded(EgressPolicy(), Tls(), stack)
+        bound = await guarded_client(EgressPolicy(), Tls(), stack)
         with pytest.raises(DestinationRefusedError):
             await bound.get(place.url)
-        free = await guarded(HERE, Tls(), stack)
+        free = await guarded_client(HERE, Tls(), stack)
         assert (await free.get(f"{place.url}/.well-known/agent-card.json")).status_code == 200

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.client.following.differences import differences, extension_of
+from dragoman.client.following.progress import differences, extension_of
 from dragoman.engine.fold import TaskFold
 from dragoman.model.events import StreamResponse
 from dragoman.model.messages import Role

@@ -1,7 +1,7 @@
 import pytest
 
 from dragoman.client.errors import ProtocolError
-from dragoman.client.transports.framing import error_of_status, number_of, reading, version_headers
+from dragoman.client.transports.base import error_of_status, number_of, reading, version_headers
 from dragoman.dialects.negotiation import Version
 from dragoman.errors import (
     A2AError,

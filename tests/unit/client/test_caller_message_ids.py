@@ -1,6 +1,6 @@
 from msgspec.structs import replace
 
-from dragoman.client.message_ids import name_event, name_messages
+from dragoman.client.caller import name_event, name_messages
 from dragoman.model.events import StreamResponse
 from dragoman.model.messages import Message
 from dragoman.model.operations import Empty, ListTasksResponse

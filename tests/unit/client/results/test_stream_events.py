@@ -1,7 +1,7 @@
 import pytest
 
-from dragoman.client.results.events import AgentEvent
-from dragoman.client.results.files import ReceivedFile
+from dragoman.client.results.content import ReceivedFile
+from dragoman.client.results.stream import AgentEvent
 from dragoman.model.events import StreamResponse, TaskArtifactUpdateEvent
 from dragoman.model.parts import Part
 from dragoman.model.tasks import Artifact, TaskState
