@@ -20,6 +20,7 @@ NO_BEHAVIOUR: Final = frozenset(
         "bus/base.py",
         "conformance/interface.py",
         "dialects/base.py",
+        "dialects/profiles/base.py",
         "extensions/base.py",
         "server/tasks/watcher.py",
         "service/service.py",
@@ -78,8 +79,6 @@ SHOWN_ELSEWHERE: Final = {
     "dialects/v1_0/decode.py": "unit/dialects/v1_0/test_codec.py",
     "dialects/v1_0/methods.py": "unit/dialects/v1_0/test_codec.py",
     "dialects/v1_0/routes.py": "unit/bindings/test_rest.py",
-    # A version and the additions of a profile, put together.
-    "dialects/profiles/rxjs_dialects.py": "unit/dialects/profiles/rxjs/test_codec.py",
     # A body that is not UTF-8 is shown on each binding.
     "bindings/base.py": "unit/bindings/test_jsonrpc.py",
     # Buses keep the promises of one port; what only one of them has is shown on a real server.

@@ -88,7 +88,7 @@ class RemoteAgent:
     async def send(self, *content: object, **options: Unpack[SendOptions]) -> AgentReply:
         """Send a message and wait until the work is done, or the agent needs something.
 
-        The content may be texts, ``Path``s, bytes, files, parts, and whatever JSON can express.
+        The content may be texts, ``Path``s, bytes, files, parts, and whatever JSON can hold.
         See ``SendOptions`` for the rest.
         """
         return await self.stream(*content, **options).wait()

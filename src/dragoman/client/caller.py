@@ -16,6 +16,7 @@ from dragoman.client.discovery.offers import Offer
 from dragoman.client.errors import ClientError, CutError, UnreachableError
 from dragoman.client.retry import RetryPolicy, may_repeat
 from dragoman.clock import Clock
+from dragoman.dialects.negotiation import V0_1, V1_0
 from dragoman.errors import (
     A2AError,
     DragomanError,
@@ -140,7 +141,7 @@ class Caller:
                     async for batch in batches:
                         has_begun = has_begun or bool(batch)
                         self._is_settled = self._is_settled or has_begun
-                        yield batch if self.offer.form == "1.0" else _with_message_ids(batch)
+                        yield batch if self.offer.version >= V1_0 else _with_message_ids(batch)
             except (A2AError, ClientError) as problem:
                 if has_begun:
                     raise
@@ -183,7 +184,7 @@ class Caller:
                     await self._move_on(index, operation, problem)
             else:
                 self._is_settled = True
-                return answer if self.offer.form == "1.0" else name_messages(answer)
+                return answer if self.offer.version >= V1_0 else name_messages(answer)
 
     def _current(self) -> Transport:
         if self._transport is None:
@@ -246,7 +247,7 @@ class Caller:
             case CancelTaskRequest(), TaskNotCancelableError() if failures > 1:
                 task = await self._find(request.id, extensions)
                 return task if task and task.status.state is TaskState.CANCELED else None
-            case SendMessageRequest(), CutError() if self.offer.form == "0.1":
+            case SendMessageRequest(), CutError() if self.offer.version == V0_1:
                 message = request.message
                 return await self._find(message.task_id or message.message_id, extensions)
             case _:

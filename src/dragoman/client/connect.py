@@ -6,7 +6,7 @@ import random
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final
 
 import httpx2
 
@@ -29,7 +29,7 @@ from dragoman.client.transports.http_pool import HttpPool
 from dragoman.client.transports.tls import Tls
 from dragoman.clock import SystemClock
 from dragoman.dialects.negotiation import Version, parse_version
-from dragoman.dialects.profiles.rxjs_dialects import RXJS
+from dragoman.dialects.registry import called_as
 from dragoman.egress import Egress
 from dragoman.errors import UsageError
 
@@ -66,7 +66,7 @@ async def connect(
     extensions: Sequence[str] = (),
     tools: Sequence[Tool | Callable[..., object]] = (),
     approve: Approve | None = None,
-    profile: Literal["", "rxjs"] = "",
+    profile: str = "",
     retry: RetryPolicy = _DEFAULT_RETRY,
     poll_seconds: float = POLL_SECONDS,
     ca_file: str | Path | None = None,
@@ -91,7 +91,7 @@ async def connect(
         auth: what can be shown to the agent, see ``dragoman.auth``.
         trust: the keys of which one must have signed the card; without it, signatures are not
             looked at.
-        directory: finds the agent of an address such as ``xpr:alice``. What is then called is
+        directory: finds the agent of an address such as ``scheme:name``. What is then called is
             within the bounds that the directory sets, and not by gRPC.
         card_auth: show what is in ``auth`` to get the card, too. How it travels then, no card has
             told: give an API key its name.
@@ -103,8 +103,8 @@ async def connect(
             own.
         approve: asked before each of them is run, with what is to be run; may be async. Without it
             all are run that the agent asks for.
-        profile: what the agent has added to its version: ``rxjs`` for an agent whose 0.3 is that of
-            the RxJS agent, which follows a task by getting it. Its client tools need no saying so.
+        profile: what the agent has made of its version, by a name in
+            ``dragoman.dialects.registry``. Client tools work without it.
         retry: how often and how patiently to ask again.
         poll_seconds: how long to wait between two looks at a task, if the agent does not stream.
         ca_file: the authorities to trust instead of the machine's own, as PEM.
@@ -122,6 +122,7 @@ async def connect(
     toolbox = Toolbox(tools_of(tools), approve) if tools else None
     clock = clock or SystemClock()
     wanted = _version_of(version)
+    chosen = (called_as(profile),) if profile else ()
     tls = Tls(ca_file=Path(ca_file) if ca_file is not None else None, is_insecure=insecure)
     async with AsyncExitStack() as stack:
         name = name_in(address, directory)
@@ -153,8 +154,7 @@ async def connect(
             version=wanted,
             tenant=tenant,
             installed=_usable(auth, is_guarded=name is not None),
-            is_xpr=found.reading.is_xpr,
-            is_rxjs=profile == RXJS,
+            profiles=(*found.reading.profiles, *chosen),
         )
         dialer = Dialer(
             card,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from dragoman.client.caller import answer_as
 from dragoman.client.following.following import Following
 from dragoman.client.following.polling import POLL_SECONDS
+from dragoman.dialects.negotiation import V0_1
 from dragoman.errors import (
     ExtensionSupportRequiredError,
     InvalidRequestError,
@@ -203,7 +204,7 @@ class RemoteService:
 
     async def _send(self, request: SendMessageRequest, call: Call, *, is_awaited: bool) -> object:
         streams = bool(self._card.capabilities.streaming)
-        if not is_awaited and streams and self._caller.offer.form == "0.1":
+        if not is_awaited and streams and self._caller.offer.version == V0_1:
             # 0.x reference, 5.10: a send of 0.1 always waits. But its stream can be left.
             return await self._gather(request, call, is_awaited=False)
         extensions = self._declared(call)

@@ -7,10 +7,14 @@ requests, writes answers), the second half calls.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeAlias
+
+from msgspec import Struct
 
 from dragoman.model.cards import AgentCard
 from dragoman.model.documents import TaskDocument, TaskPage
+from dragoman.model.events import StreamResponse
 from dragoman.model.messages import Message
 from dragoman.model.operations import (
     Empty,
@@ -25,12 +29,13 @@ if TYPE_CHECKING:
 
     from dragoman.errors import A2AError
     from dragoman.model.documents import EventDocument
-    from dragoman.model.events import StreamResponse
     from dragoman.model.operations import Operation, Request
 
 __all__ = (
     "Dialect",
     "FrameWriter",
+    "HttpRules",
+    "Method",
     "Reading",
     "Received",
     "RestDialect",
@@ -77,6 +82,49 @@ class Reading(NamedTuple):
     begins_anew: bool = False
 
 
+class Method(NamedTuple):
+    """What a JSON-RPC method name means.
+
+    Attributes:
+        is_shared: another wire form has a method of the same name, so the task that the request
+            names decides which one is spoken.
+    """
+
+    dialect: RpcDialect
+    operation: Operation
+    is_shared: bool = False
+
+
+_ERROR_STATUSES: Final = frozenset({401, 403, 405, 413, 415, 429, 503})
+"""Statuses that proxies and retrying clients act on."""
+
+
+class HttpRules(Struct, frozen=True, kw_only=True):
+    """How a wire form uses HTTP, where JSON-RPC and server-sent events leave that open.
+
+    Attributes:
+        error_statuses: the HTTP statuses of JSON-RPC errors; an error with any other gets 200.
+        bad_envelope_status: the status for a body that is not a JSON-RPC request.
+        has_error_headers: errors come with headers such as ``Retry-After``.
+        refuses_in_streams: a request for a stream is refused by a stream of one error.
+        stream_headers: what the answer to a streaming request has instead of the usual headers.
+        http1_stream_headers: the same, on HTTP/1 alone.
+        heartbeat: what an idle stream sends, b"" for the usual comment.
+        last_error: returns the error object that follows the last event of a stream, or b"".
+        outlasts_pauses: a stream goes on while the task waits for its client.
+    """
+
+    error_statuses: frozenset[int] = _ERROR_STATUSES
+    bad_envelope_status: int = 200
+    has_error_headers: bool = True
+    refuses_in_streams: bool = False
+    stream_headers: tuple[tuple[bytes, bytes], ...] = ()
+    http1_stream_headers: tuple[tuple[bytes, bytes], ...] = ()
+    heartbeat: bytes = b""
+    last_error: Callable[[StreamResponse], bytes] | None = None
+    outlasts_pauses: bool = False
+
+
 class FrameWriter(Protocol):
     """Writes the events of one stream, in their order."""
 
@@ -117,6 +165,11 @@ class Dialect(Protocol):
     @property
     def has_messages(self) -> bool:
         """Tell whether a send may be answered by a message without a task."""
+        ...
+
+    @property
+    def http(self) -> HttpRules:
+        """How the form uses HTTP."""
         ...
 
     def decode_request(self, operation: Operation, params: bytes) -> Reading:

@@ -1,4 +1,4 @@
-"""Which wire form a request is in.
+"""Which dialect speaks: the one place that knows all of them, for servers and clients.
 
 Method names and paths tell 1.0 from what came before. Three methods are shared by 0.1 and 0.3, and
 two shapes of JSON by one route of 0.3: there the task a request names decides, by the form in which
@@ -8,26 +8,22 @@ A lenient server, the default, reads what peers are known to write; a strict one
 runs and keeps to the letter of each version. Both answer alike. What the dialects of 0.x refuse
 when they are strict is said where they are made (``V0_3``, ``V0_1``); 1.0 then refuses what only
 ``Mixed`` reads. On the routes of 0.3 and on gRPC a strict server minds the stated version alone.
+
+To add a version, write its folder and list its dialects here; to add a profile, see ``PROFILES``.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
-from typing import Final, NamedTuple
+from collections.abc import Collection, Mapping
+from importlib import import_module
+from typing import Final, Literal, TypeAlias
 
-from dragoman.bindings.rest import Router
 from dragoman.dialects import negotiation
-from dragoman.dialects.base import RestDialect, RpcDialect
+from dragoman.dialects.base import Method, RestDialect, RpcDialect
 from dragoman.dialects.fields import Fields, read_json
-from dragoman.dialects.negotiation import check_version, parse_version
-from dragoman.dialects.profiles.rxjs.requests import RESUME
-from dragoman.dialects.profiles.rxjs_dialects import (
-    RXJS_DIALECT,
-    RXJS_REST_DIALECT,
-    RXJS_REST_TOOLS_DIALECT,
-    RXJS_TOOLS_DIALECT,
-)
+from dragoman.dialects.negotiation import Version, check_version, parse_version
+from dragoman.dialects.profiles.base import CalledProfile, Profile, ServedProfile, Serving
 from dragoman.dialects.v0_1.codec import V0_1, V0_1_DIALECT
 from dragoman.dialects.v0_1.methods import METHODS as METHODS_0_1
 from dragoman.dialects.v0_3.codec import (
@@ -45,7 +41,7 @@ from dragoman.dialects.v1_0.codec import V1_0_DIALECT
 from dragoman.dialects.v1_0.lenient import MIXED_DIALECT
 from dragoman.dialects.v1_0.methods import METHODS
 from dragoman.dialects.v1_0.routes import ROUTES
-from dragoman.errors import InvalidParamsError, JSONParseError, MethodNotFoundError
+from dragoman.errors import InvalidParamsError, JSONParseError, MethodNotFoundError, UsageError
 from dragoman.model.operations import (
     CancelTaskRequest,
     GetTaskRequest,
@@ -56,43 +52,110 @@ from dragoman.model.operations import (
 )
 
 __all__ = (
-    "OLD_ROUTER",
-    "ROUTER",
-    "Method",
+    "BINDINGS",
+    "PROFILES",
+    "PROFILE_HEADERS",
+    "ROUTES",
+    "ROUTES_0_3",
+    "Binding",
+    "Profiles",
+    "called_as",
+    "called_form",
+    "called_rest",
+    "called_routes",
+    "called_rpc",
     "dialect_of_origin",
     "find_method",
     "is_method",
+    "is_newest_method",
+    "older_versions",
+    "other_shape",
+    "profile_names",
+    "refusal_dialect",
     "rest_shape",
     "route_dialect",
-    "rxjs_method",
-    "rxjs_of_origin",
-    "rxjs_voice",
     "shape_of_origin",
+    "shown_profiles",
     "task_hinted",
     "task_named",
     "task_shown",
-    "unread_voice",
-    "voice_of",
+    "unread_dialect",
+    "webhook_dialect",
 )
 
 _logger = logging.getLogger(__name__)
 
-ROUTER: Final = Router(ROUTES, has_tenants=True)
-OLD_ROUTER: Final = Router(ROUTES_0_3)
+
+# --- profiles -----------------------------------------------------------------------------------
+
+
+def _profile(name: str) -> Profile:
+    profile = import_module(f"dragoman.dialects.profiles.{name}.profile").PROFILE
+    assert isinstance(profile, Profile)  # noqa: S101 - the table below is ours
+    return profile
+
+
+PROFILES: Final = (
+    _profile("rxjs"),
+    _profile("xpr"),
+)
+"""What single frameworks and networks have made of A2A, each in its folder of ``profiles/``."""
+
+PROFILE_HEADERS: Final = frozenset(name for profile in PROFILES for name in profile.headers)
+"""The headers that requests of profiles have."""
+
+
+def profile_names() -> tuple[str, ...]:
+    """Return the profiles that settings, and users of clients, may name."""
+    return tuple(profile.name for profile in PROFILES if profile.is_setting)
+
+
+class Profiles:
+    """The profiles that one server speaks.
+
+    Attributes:
+        marks_traces: one of them wants the ids of trace and span in the metadata of events.
+        rest_dialect: the JSON in which one of them speaks on the routes of 0.3, if any does.
+    """
+
+    def __init__(self, serving: Serving) -> None:
+        served = [profile.serve(serving) for profile in PROFILES]
+        self._served: Final = tuple(profile for profile in served if profile is not None)
+        self._at: Final = {profile.path: profile for profile in self._served}
+        self.marks_traces: Final = any(profile.marks_traces for profile in self._served)
+        self.rest_dialect: Final = next(
+            (profile.rest_dialect for profile in self._served if profile.rest_dialect), None
+        )
+
+    def at(self, path: str) -> ServedProfile | None:
+        """Return the profile whose JSON-RPC requests arrive at a path."""
+        return self._at.get(path)
+
+    def receive(self, request: SendMessageRequest, dialect: str, owner: str) -> SendMessageRequest:
+        """Return a message as the agent is to see it, by the rules of all profiles."""
+        for profile in self._served:
+            request = profile.receive(request, dialect, owner)
+        return request
+
+
+def shown_profiles(members: Collection[str]) -> tuple[CalledProfile, ...]:
+    """Return the profiles that a card with these members shows its agent to speak."""
+    return tuple(profile.called for profile in PROFILES if profile.called.is_shown_by(members))
+
+
+def called_as(name: str) -> CalledProfile:
+    """Return the profile that the user of a client names.
+
+    Raises:
+        UsageError: there is no such profile.
+    """
+    for profile in PROFILES:
+        if profile.is_setting and profile.name == name:
+            return profile.called
+    raise UsageError(f"there is no profile {name!r}: choose from {', '.join(profile_names())}")
 
 
 # --- JSON-RPC -----------------------------------------------------------------------------------
-
-
-class Method(NamedTuple):
-    """What a JSON-RPC method name means.
-
-    ``is_shared``: 0.1 has a method of the same name, so the task it is about tells the version.
-    """
-
-    dialect: RpcDialect
-    operation: Operation
-    is_shared: bool = False
 
 
 def _by_name(*dialects: RpcDialect) -> Mapping[str, RpcDialect]:
@@ -156,7 +219,12 @@ def is_method(name: str) -> bool:
     return name in _METHODS[False]
 
 
-def voice_of(name: str, version: str | None, *, is_strict: bool) -> RpcDialect:
+def is_newest_method(name: str) -> bool:
+    """Tell whether the newest version has a method of this name."""
+    return name in METHODS
+
+
+def refusal_dialect(name: str, version: str | None, *, is_strict: bool) -> RpcDialect:
     """Return the dialect in which to refuse a request for this method; "" if that is not known."""
     method = _METHODS[is_strict].get(name)
     stated = parse_version(version) if version else None
@@ -170,7 +238,7 @@ def voice_of(name: str, version: str | None, *, is_strict: bool) -> RpcDialect:
     return method.dialect
 
 
-def unread_voice(version: str | None) -> RpcDialect:
+def unread_dialect(version: str | None) -> RpcDialect:
     """Return the dialect in which to refuse a request at the door, before its method is known.
 
     R-3.6.2-3: one that states no version is of 0.3.
@@ -216,45 +284,6 @@ def dialect_of_origin(origin: str, *, is_strict: bool) -> RpcDialect:
     return _DIALECTS[is_strict][origin if origin in _TOLD_BY_ORIGIN else "0.3"]
 
 
-# --- the RxJS profile ---------------------------------------------------------------------------
-
-
-def rxjs_method(name: str, version: str | None, *, is_stream: bool, is_strict: bool) -> Method:
-    """Return what a method name means at the address of the RxJS profile.
-
-    The names of 0.3 are those of the profile there; the others mean what they mean elsewhere.
-
-    Args:
-        is_stream: the client takes a stream for an answer.
-
-    Raises:
-        VersionNotSupportedError, MethodNotFoundError: as ``find_method`` does.
-    """
-    if name == RESUME:
-        sends = Operation.SEND_STREAMING_MESSAGE if is_stream else Operation.SEND_MESSAGE
-        return Method(RXJS_TOOLS_DIALECT, sends)
-    operation = METHODS_0_3.get(name)
-    if operation is None:
-        try:
-            return find_method(name, version, is_strict=is_strict)
-        except MethodNotFoundError as error:
-            error.metadata["method"] = name[:100]
-            raise
-    if operation is Operation.GET_TASK and is_stream:
-        operation = Operation.SUBSCRIBE_TO_TASK
-    return Method(RXJS_DIALECT, operation, is_shared=name in METHODS_0_1)
-
-
-def rxjs_of_origin(origin: str) -> RpcDialect:
-    """Return in which form of the profile to speak of a task: as it was begun."""
-    return RXJS_TOOLS_DIALECT if origin == RXJS_TOOLS_DIALECT.name else RXJS_DIALECT
-
-
-def rxjs_voice(name: str) -> RpcDialect | None:
-    """Return the dialect in which to refuse a request there, None if it is none of the profile."""
-    return None if name in METHODS else RXJS_DIALECT
-
-
 # --- HTTP+JSON ----------------------------------------------------------------------------------
 
 
@@ -263,15 +292,13 @@ def route_dialect(*, is_strict: bool) -> RestDialect:
     return V1_0_DIALECT if is_strict else MIXED_DIALECT
 
 
-def rest_shape(body: bytes, *, has_rxjs: bool = False) -> RestDialect:
+def rest_shape(body: bytes, plain: RestDialect | None = None) -> RestDialect:
     """Return the shape in which a message is sent to a route of 0.3 (section 6.2).
 
     Args:
-        has_rxjs: the RxJS profile is spoken; it has the JSON of the schema.
+        plain: what reads the JSON of the schema, if a profile does.
     """
-    if is_proto_json(body):
-        return V0_3_PROTO_DIALECT
-    return RXJS_REST_DIALECT if has_rxjs else V0_3_REST_DIALECT
+    return V0_3_PROTO_DIALECT if is_proto_json(body) else plain or V0_3_REST_DIALECT
 
 
 _SHAPES: Final[Mapping[str, RestDialect]] = {
@@ -280,8 +307,7 @@ _SHAPES: Final[Mapping[str, RestDialect]] = {
         V0_3_REST_DIALECT,
         V0_3_REST_TYPE_DIALECT,
         V0_3_PROTO_RAW_DIALECT,
-        RXJS_REST_DIALECT,
-        RXJS_REST_TOOLS_DIALECT,
+        *(shape for profile in PROFILES for shape in profile.origins),
     )
 }
 
@@ -289,3 +315,105 @@ _SHAPES: Final[Mapping[str, RestDialect]] = {
 def shape_of_origin(origin: str) -> RestDialect:
     """Return the shape in which to speak about a task on the routes of 0.3 (section 6.2)."""
     return _SHAPES.get(origin, V0_3_PROTO_DIALECT)
+
+
+# --- webhooks -----------------------------------------------------------------------------------
+
+
+def webhook_dialect(origin: str, task_id: str) -> RpcDialect:
+    """Return the form to tell a webhook in that was registered in ``origin`` (R-3.5.1-3).
+
+    Whatever binding it came by. 0.x reference, 5.11.
+    """
+    if origin.startswith("0.1"):
+        return V0_1(task_id, has_kind=origin.endswith("+kind"))
+    if origin.startswith("0."):
+        return V0_3_TYPE_DIALECT if origin.endswith("+type") else V0_3_DIALECT
+    return V1_0_DIALECT
+
+
+# --- calling ------------------------------------------------------------------------------------
+
+Binding: TypeAlias = Literal["JSONRPC", "HTTP+JSON", "GRPC"]
+BINDINGS: Final[tuple[Binding, ...]] = ("JSONRPC", "HTTP+JSON", "GRPC")
+
+Routes: TypeAlias = Mapping[str, Mapping[str, Operation]]
+"""Operations by HTTP method by template of the path."""
+
+_V0_2: Final = Version(0, 2)
+_PROTO: Final = "0.3-proto"
+
+_FORMS: Final[Mapping[Binding, Mapping[Version, str]]] = {
+    "JSONRPC": {
+        negotiation.V1_0: V1_0_DIALECT.name,
+        negotiation.V0_3: V0_3_DIALECT.name,
+        _V0_2: V0_3_DIALECT.name,
+        negotiation.V0_1: V0_1_DIALECT.name,
+    },
+    # 0.x reference, 4.5: most peers have ProtoJSON there, some the JSON of the schema.
+    "HTTP+JSON": {
+        negotiation.V1_0: V1_0_DIALECT.name,
+        negotiation.V0_3: _PROTO,
+        _V0_2: _PROTO,
+    },
+    "GRPC": {
+        negotiation.V1_0: V1_0_DIALECT.name,
+        negotiation.V0_3: V0_3_DIALECT.name,
+        _V0_2: V0_3_DIALECT.name,
+    },
+}
+
+# 0.x reference, 6.4: SendMessage, then message/send, then tasks/send.
+_OLDER: Final[Mapping[Binding, Mapping[Version, tuple[Version, ...]]]] = {
+    "JSONRPC": {
+        negotiation.V1_0: (negotiation.V0_3, negotiation.V0_1),
+        negotiation.V0_3: (negotiation.V0_1,),
+        _V0_2: (negotiation.V0_1,),
+        negotiation.V0_1: (_V0_2,),
+    },
+    "HTTP+JSON": {negotiation.V1_0: (negotiation.V0_3,)},
+    "GRPC": {negotiation.V1_0: (negotiation.V0_3,)},
+}
+
+_CALLED_RPC: Final[Mapping[str, RpcDialect]] = {
+    V1_0_DIALECT.name: V1_0_DIALECT,
+    V0_3_DIALECT.name: V0_3_DIALECT,
+    V0_1_DIALECT.name: V0_1_DIALECT,
+    **{profile.name: profile.called.dialect for profile in PROFILES},
+}
+
+_CALLED_REST: Final[Mapping[str, RestDialect]] = {
+    V1_0_DIALECT.name: V1_0_DIALECT,
+    _PROTO: V0_3_PROTO_DIALECT,
+    V0_3_DIALECT.name: V0_3_REST_DIALECT,
+}
+
+
+def called_form(binding: Binding, version: Version) -> str | None:
+    """Return the form in which to call an interface, None if its version is not known there."""
+    return _FORMS[binding].get(version)
+
+
+def older_versions(binding: Binding, version: Version) -> tuple[Version, ...]:
+    """Return the versions that an agent may speak which does not understand this one."""
+    return _OLDER[binding].get(version, ())
+
+
+def other_shape(form: str) -> str | None:
+    """Return the form that some peers have where most have this one."""
+    return V0_3_DIALECT.name if form == _PROTO else None
+
+
+def called_rpc(form: str) -> RpcDialect:
+    """Return the dialect of a form on JSON-RPC."""
+    return _CALLED_RPC[form]
+
+
+def called_rest(form: str) -> RestDialect:
+    """Return the dialect of a form on HTTP+JSON."""
+    return _CALLED_REST[form]
+
+
+def called_routes(form: str) -> Routes:
+    """Return the routes on which a form is called."""
+    return ROUTES if form == V1_0_DIALECT.name else ROUTES_0_3

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Final, Protocol
 from dragoman.auth.incoming.api_key import ApiKeys
 from dragoman.auth.incoming.combining import Combination
 from dragoman.clock import Clock, SystemClock
-from dragoman.dialects.profiles.rxjs_dialects import RXJS
+from dragoman.dialects.profiles.base import Serving
+from dragoman.dialects.registry import Profiles
 from dragoman.errors import MethodNotAllowedError, UsageError
 from dragoman.model.cards import AgentCard
 from dragoman.server.admission.authentication import Guard
@@ -42,7 +43,6 @@ from dragoman.server.limits import ConnectionLimits, limits_of
 from dragoman.server.settings import Settings, load_settings
 from dragoman.server.tasks.runtime import Runtime
 from dragoman.server.webhooks.keys import PushKeys, check_push, tell_unsigned
-from dragoman.server.xpr_place import XprPlace
 from dragoman.service.worker import Worker
 from dragoman.stores.base import TaskStore
 
@@ -162,6 +162,13 @@ class App:
             max_streams=settings.max_streams_per_owner,
             trusted_proxies=settings.trusted_proxies,
         )
+        profiles = Profiles(
+            Serving(
+                names=settings.profiles,
+                account_prefixes=authentication.account_prefixes if authentication else (),
+                is_strict=settings.strict_versions,
+            )
+        )
         signing = signing_of(settings)
         check_push(settings)
         tell_unsigned(settings)
@@ -183,6 +190,7 @@ class App:
             on_stop=partial(_let_go, authentication, agent.presence),
             push_keys=push_keys,
             rates=caller_limits.rates,
+            marks_traces=settings.trace_metadata or profiles.marks_traces,
         )
         if authentication and settings.allow_anonymous:
             _logger.warning("allow_anonymous has no effect: this agent has authenticators")
@@ -205,19 +213,14 @@ class App:
             max_id_length=settings.max_id_length,
             contents=limits_of(settings, ContentLimits),
         )
-        xpr = XprPlace(
-            authentication.account_prefixes if authentication is not None else (),
-            is_strict=settings.strict_versions,
-        )
         dispatcher = Dispatcher(
             self.runtime,
             validator,
             is_strict=settings.strict_versions,
             addressing=Addressing(settings.public_url, settings.trusted_proxies),
             caller_limits=caller_limits,
-            xpr=xpr,
+            profiles=profiles,
             access=access,
-            has_rxjs=RXJS in settings.profiles,
         )
         self._calls = HttpCalls(
             dispatcher,
@@ -225,8 +228,7 @@ class App:
             self.runtime.background,
             stall_seconds=settings.stall_seconds,
             force_json=settings.force_json,
-            xpr=xpr,
-            has_rxjs=RXJS in settings.profiles,
+            profiles=profiles,
         )
         self._card = HttpCard(self._cards, dispatcher, guard, settings)
         self._keys = PublishedKeys(signing, push_keys)

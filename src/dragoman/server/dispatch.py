@@ -20,14 +20,12 @@ from dragoman.bindings.rest import Match
 from dragoman.dialects import registry
 from dragoman.dialects.base import Dialect, Reading, Result, RpcDialect
 from dragoman.dialects.negotiation import check_version
-from dragoman.dialects.profiles.rxjs.codec import Rxjs
-from dragoman.dialects.profiles.xpr.codec import XPR_DIALECT, Xpr, heard_from
-from dragoman.dialects.profiles.xpr.recognition import Verdict
+from dragoman.dialects.profiles.base import Claim, ServedProfile, Serving
+from dragoman.dialects.registry import Profiles
 from dragoman.dialects.v0_3_proto.codec import V0_3_PROTO_DIALECT, V0_3Proto
 from dragoman.errors import (
     A2AError,
     InternalError,
-    MethodNotFoundError,
     StoreError,
     StoreUnavailableError,
     UnavailableError,
@@ -44,7 +42,6 @@ from dragoman.server.admission.rate_limits import RateSettings
 from dragoman.server.http.exchange import Exchange, Header
 from dragoman.server.service import LocalService
 from dragoman.server.tasks.runtime import Runtime
-from dragoman.server.xpr_place import XprPlace
 from dragoman.service.principal import Principal
 from dragoman.service.service import Call, EventStream
 
@@ -84,95 +81,94 @@ class Dispatcher:
         is_strict: bool,
         addressing: Addressing = _UNADDRESSED,
         caller_limits: CallerLimits | None = None,
-        xpr: XprPlace | None = None,
+        profiles: Profiles | None = None,
         access: Access | None = None,
-        has_rxjs: bool = False,
     ) -> None:
-        self._has_rxjs = has_rxjs
+        self._profiles = profiles or Profiles(Serving())
         self._access = access or Access()
         self._runtime = runtime
         self._validator = validator
         self._addressing = addressing
         self._caller_limits = caller_limits or CallerLimits(RateSettings(), runtime.clock)
         self._is_strict = is_strict
-        self._xpr = xpr or XprPlace()
 
-    def voice_of(self, exchange: Exchange, method: str) -> RpcDialect:
+    def refusal_dialect(self, exchange: Exchange, method: str) -> RpcDialect:
         """Return the dialect in which to refuse a request for this method."""
-        if exchange.voice is not None:
-            return exchange.voice
-        if exchange.is_rxjs and (voice := registry.rxjs_voice(method)) is not None:
-            return voice
+        if exchange.dialect is not None:
+            return exchange.dialect
+        profile = exchange.profile
+        if profile is not None and profile.owns_path and not registry.is_newest_method(method):
+            return profile.dialect
         version = exchange.parameter(*_VERSION)
-        return registry.voice_of(method, version, is_strict=self._is_strict)
+        return registry.refusal_dialect(method, version, is_strict=self._is_strict)
 
     async def serve_envelope(self, exchange: Exchange, envelope: JsonRpcRequest) -> Answer:
         """Perform what a JSON-RPC request asks for, in whatever dialect it is."""
-        if self._xpr.is_here(exchange):
-            operation = XPR_DIALECT.operation(envelope.method)
-            if await self._is_xpr(exchange, envelope, operation):
-                return await self._serve_xpr(exchange, envelope, operation)
+        profile = exchange.profile
+        if profile is not None and await self._is_claimed(profile, exchange, envelope):
+            return await self._serve_profile(profile, exchange, envelope)
         return await self.serve_method(exchange, envelope.method, envelope.params)
 
     async def serve_method(self, exchange: Exchange, method: str, params: bytes) -> Answer:
         """Perform a JSON-RPC method of a version of A2A."""
         version = exchange.parameter(*_VERSION)
-        dialect, operation, is_shared = (
-            registry.rxjs_method(
-                method, version, is_stream=exchange.takes_stream, is_strict=self._is_strict
-            )
-            if exchange.is_rxjs
-            else registry.find_method(method, version, is_strict=self._is_strict)
+        dialect, operation, is_shared = registry.find_method(
+            method, version, is_strict=self._is_strict
         )
         if operation is Operation.GET_TASK and self._wants_stream(exchange, params):
             operation = Operation.SUBSCRIBE_TO_TASK
         if is_shared:
             named = registry.task_named(operation, params)
             origin = await self._origin(operation, named, exchange.principal)
-            dialect = (
-                registry.rxjs_of_origin(origin)
-                if exchange.is_rxjs
-                else registry.dialect_of_origin(origin, is_strict=self._is_strict)
-            )
-        exchange.voice = dialect
+            dialect = registry.dialect_of_origin(origin, is_strict=self._is_strict)
+        exchange.dialect = dialect
         extensions = self._activate(dialect, operation, exchange)
         reading = dialect.decode_request(operation, params)
         # What reads JSON-RPC answers in JSON-RPC.
-        exchange.voice = cast("RpcDialect", reading.answer)
+        exchange.dialect = cast("RpcDialect", reading.answer)
         return await self._perform(operation, reading, extensions, exchange)
 
-    async def _is_xpr(
-        self, exchange: Exchange, envelope: JsonRpcRequest, operation: Operation | None
+    async def _is_claimed(
+        self, profile: ServedProfile, exchange: Exchange, envelope: JsonRpcRequest
     ) -> bool:
-        verdict = self._xpr.verdict(exchange, envelope)
-        if verdict is not Verdict.BY_TASK or operation is None:
-            return verdict is Verdict.XPR
+        is_known = registry.is_method(envelope.method)
+        claim = profile.claims(exchange, envelope.method, envelope.params, is_known=is_known)
+        if claim is not Claim.ASK_TASK:
+            return claim is Claim.YES
+        operation = profile.find_method(envelope.method, exchange).operation
         named = registry.task_hinted(envelope.params)
         origin = await self._origin(operation, named, exchange.principal)
-        return origin == XPR_DIALECT.name if origin else self._xpr.is_expected(exchange)
+        return profile.dialect_of(origin) is not None if origin else profile.is_likely(exchange)
 
-    async def _serve_xpr(
-        self, exchange: Exchange, envelope: JsonRpcRequest, operation: Operation | None
+    async def _serve_profile(
+        self, profile: ServedProfile, exchange: Exchange, envelope: JsonRpcRequest
     ) -> Answer:
-        exchange.voice = XPR_DIALECT
-        if operation is None:
-            raise MethodNotFoundError(f"Method not found: {envelope.method[:100]}")
-        extensions = self._activate(XPR_DIALECT, operation, exchange)
-        reading = XPR_DIALECT.decode_request(operation, envelope.params)
-        if reading.alias and await self._has_ended(operation, reading.alias, exchange.principal):
+        """Perform a JSON-RPC method of a profile."""
+        exchange.dialect = profile.dialect
+        dialect, operation, is_shared = profile.find_method(envelope.method, exchange)
+        if is_shared:
+            named = registry.task_named(operation, envelope.params)
+            origin = await self._origin(operation, named, exchange.principal)
+            dialect = profile.dialect_of(origin) or dialect
+        exchange.dialect = dialect
+        extensions = self._activate(dialect, operation, exchange)
+        reading = dialect.decode_request(operation, envelope.params)
+        if (
+            reading.alias
+            and reading.begins_anew
+            and await self._has_ended(operation, reading.alias, exchange.principal)
+        ):
             # It goes by its own id, so nothing else can: the one that follows it gets another.
-            reading = reading._replace(alias="", answer=Xpr())
-        if isinstance(reading.answer, Xpr):
-            owner = exchange.principal.owner
-            shown = reading.answer.owned_by(self._xpr.account_of(owner) or owner)
-            reading = reading._replace(answer=shown)
+            reading = reading._replace(alias="", answer=dialect)
+        reading = profile.address(reading, exchange.principal.owner)
+        # What reads JSON-RPC answers in JSON-RPC.
+        exchange.dialect = cast("RpcDialect", reading.answer)
         return await self._perform(operation, reading, extensions, exchange)
 
     async def serve_route(self, exchange: Exchange, match: Match, body: bytes) -> Answer:
         """Perform an HTTP+JSON route of 1.0."""
         version = exchange.parameter(*_VERSION)
-        if version != "1.0":
-            check_version(version, is_old=False, is_strict=self._is_strict)
+        check_version(version, is_old=False, is_strict=self._is_strict)
         dialect = registry.route_dialect(is_strict=self._is_strict)
         extensions = self._activate(dialect, match.operation, exchange)
         reading = rest.read_request(match, exchange.query, body, dialect)
@@ -182,7 +178,7 @@ class Dispatcher:
         """Perform an HTTP+JSON route of 0.3, in the shape of JSON that the client uses."""
         check_version(exchange.parameter(*_VERSION), is_old=True, is_strict=self._is_strict)
         if match.operation in _SENDS:
-            dialect = registry.rest_shape(body, has_rxjs=self._has_rxjs)
+            dialect = registry.rest_shape(body, self._profiles.rest_dialect)
         else:
             named = match.fields.get("id" if "taskId" not in match.fields else "taskId", "")
             origin = await self._origin(match.operation, named, exchange.principal)
@@ -250,7 +246,7 @@ class Dispatcher:
         return extensions
 
     def _wants_stream(self, exchange: Exchange, params: bytes) -> bool:
-        """Tell the way in which the RxJS agent follows a task: by getting it as a stream (D16)."""
+        """Tell whether a task is to be followed by getting it as a stream (D16)."""
         if self._is_strict or b'"taskId"' not in params:
             return False
         return exchange.takes_stream
@@ -299,10 +295,10 @@ class Dispatcher:
         """Perform an operation for a caller the door has let in, and write that down."""
         who, tenant = incoming.principal.owner, reading.request.tenant
         request = reading.request
-        if isinstance(request, SendMessageRequest) and (
-            self._xpr.is_home or isinstance(reading.answer, Xpr)
-        ):
-            reading = reading._replace(request=heard_from(request, self._xpr.account_of(who)))
+        if isinstance(request, SendMessageRequest):
+            received = self._profiles.receive(request, reading.answer.name, who)
+            if received is not request:
+                reading = reading._replace(request=received)
         serve = self._serve if telemetry.active is None else self._serve_traced
         try:
             answer = await serve(operation, reading, extensions, incoming)
@@ -355,7 +351,7 @@ class Dispatcher:
             alias=alias,
             begins_anew=begins_anew,
             ends_at_stops=is_old,
-            outlasts_pauses=isinstance(dialect, Rxjs),
+            outlasts_pauses=dialect.http.outlasts_pauses,
             always_task=not dialect.has_messages,
             # Only the card speaks of addresses, and working them out takes its time.
             base_url=self._addressing.base_of(incoming) if is_card else "",

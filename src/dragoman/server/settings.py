@@ -13,6 +13,7 @@ from typing import Annotated, Final, Literal
 import msgspec
 from msgspec import Meta, Struct
 
+from dragoman.dialects.registry import profile_names
 from dragoman.errors import UsageError
 
 __all__ = ("Settings", "load_settings", "read_config_file")
@@ -78,11 +79,11 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         trusted_proxies: peers whose ``Forwarded`` and ``X-Forwarded-*`` headers are believed.
         strict_versions: read each version by the letter: a request without A2A-Version means 0.3,
             and members that clients leave out or spell in their own way are refused.
-        profiles: what somebody has added to a version and is spoken here beside it. There is
-            ``rxjs``, at ``/api/a2a`` and on the routes of 0.3.
+        profiles: what frameworks have added to a version and is spoken beside it, by the names in
+            ``dragoman.dialects.registry``.
         force_json: answer HTTP+JSON as ``application/json`` whatever was asked, for peers of 1.0.0.
         trace_metadata: tell the ids of trace and span in the metadata of every event of a task
-            that is traced; the profile ``rxjs`` does so always.
+            that is traced; some profiles do so always.
         max_body_bytes: larger bodies are refused with 413; 16 MiB holds a 12 MiB file in base64.
         max_depth: how deep JSON may be nested; the decoder itself gives up near 1000.
         max_parts: parts in one message.
@@ -171,7 +172,7 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     api_keys: str | None = None
     trusted_proxies: tuple[str, ...] = ("127.0.0.1", "::1")
     strict_versions: bool = False
-    profiles: tuple[Literal["rxjs"], ...] = ()
+    profiles: tuple[str, ...] = ()
     force_json: bool = False
     trace_metadata: bool = False
     max_body_bytes: Positive = 16 * 1024 * 1024
@@ -257,11 +258,17 @@ def load_settings(
             raise UsageError(f"{place}: there is no setting called {name!r}")
         merged[name], origin[name] = value, place
     try:
-        return msgspec.convert(merged, Settings, strict=False)
+        settings = msgspec.convert(merged, Settings, strict=False)
     except msgspec.ValidationError as error:
         text = str(error)
         name = text.rpartition("$.")[2].strip("`").split("[")[0]
         raise UsageError(f"{origin.get(name, 'settings')}: {text}") from None
+    for place, profile in enumerate(settings.profiles):
+        if profile not in profile_names():
+            raise UsageError(
+                f"{origin['profiles']}: Invalid enum value {profile!r} - at `$.profiles[{place}]`"
+            )
+    return settings
 
 
 def _from_environment(environ: Mapping[str, str]) -> Iterator[tuple[str, object, str]]:

@@ -2,19 +2,19 @@
 
 import pytest
 
+from dragoman.dialects.base import Method
 from dragoman.dialects.registry import (
-    Method,
     dialect_of_origin,
     find_method,
     is_method,
+    refusal_dialect,
     rest_shape,
     route_dialect,
     shape_of_origin,
     task_hinted,
     task_named,
     task_shown,
-    unread_voice,
-    voice_of,
+    unread_dialect,
 )
 from dragoman.dialects.v0_1.codec import V0_1_DIALECT
 from dragoman.dialects.v0_3.codec import V0_3_DIALECT, V0_3_REST_DIALECT
@@ -66,7 +66,7 @@ def test_a_method_name_tells_the_family(name: str, family: str) -> None:
     method = find_method(name, None, is_strict=False)
     assert method.dialect is DIALECTS[family]
     assert not method.is_shared
-    assert voice_of(name, None, is_strict=False) is method.dialect
+    assert refusal_dialect(name, None, is_strict=False) is method.dialect
 
 
 @pytest.mark.parametrize("name", ["tasks/get", "tasks/cancel", "tasks/resubscribe"])
@@ -84,15 +84,15 @@ def test_an_unknown_method_is_not_found(name: str) -> None:
 
 
 def test_an_unknown_method_is_refused_in_the_words_of_its_look() -> None:
-    assert voice_of("message/nothing", None, is_strict=False) is V0_3_DIALECT
-    assert voice_of("Nothing", None, is_strict=False) is V1_0_DIALECT
+    assert refusal_dialect("message/nothing", None, is_strict=False) is V0_3_DIALECT
+    assert refusal_dialect("Nothing", None, is_strict=False) is V1_0_DIALECT
 
 
 def test_an_old_method_in_a_1_0_request() -> None:  # D2
     assert find_method("message/send", "1.0", is_strict=False).dialect is V0_3_DIALECT
     with pytest.raises(MethodNotFoundError):
         find_method("message/send", "1.0", is_strict=True)
-    assert voice_of("message/send", "1.0", is_strict=True) is V1_0_DIALECT
+    assert refusal_dialect("message/send", "1.0", is_strict=True) is V1_0_DIALECT
 
 
 def test_a_1_0_method_in_an_old_request() -> None:  # D1, D3
@@ -198,7 +198,7 @@ def test_the_shape_of_0_3_over_http_is_the_one_that_the_client_uses() -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "voice"),
+    ("version", "dialect"),
     [
         # R-3.6.2-3: who says nothing is of 0.3.
         (None, V0_3_DIALECT),
@@ -212,10 +212,10 @@ def test_the_shape_of_0_3_over_http_is_the_one_that_the_client_uses() -> None:
         ("x", V1_0_DIALECT),
     ],
 )
-def test_at_the_door_only_the_stated_version_tells_the_voice(
-    version: str | None, voice: object
+def test_before_a_request_is_read_the_stated_version_tells_the_dialect(
+    version: str | None, dialect: object
 ) -> None:
-    assert unread_voice(version) is voice
+    assert unread_dialect(version) is dialect
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ import pytest
 
 from dragoman.bindings.grpc.v0_3 import V0_3_GRPC, V0_3_GRPC_RAW
 from dragoman.bindings.grpc.v1_0 import V1_0_GRPC
-from dragoman.dialects.registry import OLD_ROUTER, ROUTER
+from dragoman.bindings.rest import Router
+from dragoman.dialects.registry import ROUTES, ROUTES_0_3
 from dragoman.dialects.v0_3_proto.codec import V0_3_PROTO_DIALECT, V0_3_PROTO_RAW_DIALECT
 from dragoman.errors import (
     A2AError,
@@ -37,6 +38,8 @@ from dragoman.stores.memory.store import MemoryTaskStore
 from dragoman.testing.clock import FakeClock
 from tests.support.server.fakes import ScriptedWorker, agent_message
 
+ROUTER = Router(ROUTES, has_tenants=True)
+OLD_ROUTER = Router(ROUTES_0_3)
 TRACE = "https://example.com/trace/v1"
 SEND = b'{"message":{"messageId":"m-1","role":"ROLE_USER","parts":[{"text":"hello"}]}}'
 

@@ -18,7 +18,7 @@ from dragoman.bindings.grpc.v0_3_answers import (
     encode_result,
 )
 from dragoman.bindings.grpc.v0_3_requests import decode_request, encode_request
-from dragoman.dialects.base import Reading
+from dragoman.dialects.base import HttpRules, Reading
 from dragoman.dialects.legacy.error_readers import read_grpc_error
 from dragoman.dialects.legacy.errors import grpc_error
 from dragoman.dialects.v0_3_proto.codec import Frames
@@ -67,6 +67,7 @@ class GrpcV0_3:  # noqa: N801 - the name of the version
 
     has_final: bool = True
     has_messages: bool = True
+    http: HttpRules = HttpRules()
     service: str = "a2a.v1.A2AService"
 
     def __init__(self, file_bytes: FileBytes | None = None) -> None:

@@ -9,7 +9,7 @@ import msgspec
 from dragoman.bindings.grpc.base import GrpcStatus
 from dragoman.bindings.grpc.forms import StructForm
 from dragoman.bindings.grpc.status import decode_error, encode_trailer
-from dragoman.dialects.base import Reading
+from dragoman.dialects.base import HttpRules, Reading
 from dragoman.dialects.v1_0.normalise import reader_for
 from dragoman.errors import InvalidParamsError, spelling_of
 from dragoman.model.cards import AgentCard
@@ -89,6 +89,7 @@ class GrpcV1_0:  # noqa: N801 - the name of the version
     name: str = "1.0"
     has_final: bool = False
     has_messages: bool = True
+    http: HttpRules = HttpRules()
     service: str = _PACKAGE + "A2AService"
 
     def variant(self, origin: str) -> GrpcV1_0:

@@ -17,6 +17,7 @@ from dragoman.client.errors import CardInvalidError
 from dragoman.dialects.fields import Fields, read_json
 from dragoman.dialects.legacy.card_0_3 import read_card as read_card_0_3
 from dragoman.dialects.legacy.security_0_3 import read_requirements, read_schemes
+from dragoman.dialects.registry import shown_profiles
 from dragoman.dialects.v0_1.card import decode_card as decode_card_0_1
 from dragoman.dialects.v1_0.card import decode_card as decode_card_1_0
 from dragoman.errors import InvalidParamsError, JSONParseError
@@ -25,6 +26,8 @@ from dragoman.model.cards import AgentCard
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from dragoman.dialects.profiles.base import CalledProfile
 
 __all__ = ("CardReading", "is_card", "read_card")
 
@@ -40,11 +43,11 @@ class CardReading(NamedTuple):
 
     Attributes:
         card: its interfaces have the version that the evidence tells.
-        is_xpr: it has members of XPR, whose agents are called beside the address they publish.
+        profiles: those that the card shows its agent to speak.
     """
 
     card: AgentCard
-    is_xpr: bool = False
+    profiles: tuple[CalledProfile, ...] = ()
 
 
 def is_card(data: bytes) -> bool:
@@ -66,9 +69,11 @@ def read_card(data: bytes, place: str) -> CardReading:
         card = Fields(read_json(data))
         if card.get("supportedInterfaces"):
             return CardReading(_read_1_0(card, data, place))
-        is_xpr = any(name.startswith("xpr:") for name in card.whole)
-        version = _version_of(card, is_xpr=is_xpr, is_old_path=place.endswith(OLD_CARD_PATH))
-        return CardReading(_read_old(card, data, version), is_xpr)
+        profiles = shown_profiles(card.whole)
+        version = _version_of(
+            card, has_profile=bool(profiles), is_old_path=place.endswith(OLD_CARD_PATH)
+        )
+        return CardReading(_read_old(card, data, version), profiles)
     except (JSONParseError, InvalidParamsError) as refused:
         raise CardInvalidError(place, refused.message) from None
 
@@ -109,7 +114,7 @@ def _reread_1_0(card: Fields, first: InvalidParamsError) -> AgentCard:
 # --- 0.x ----------------------------------------------------------------------------------------
 
 
-def _version_of(card: Fields, *, is_xpr: bool, is_old_path: bool) -> str:
+def _version_of(card: Fields, *, has_profile: bool, is_old_path: bool) -> str:
     """Return the version of a card without ``supportedInterfaces``: the first evidence counts."""
     stated = card.text("protocolVersion")
     evidence: tuple[tuple[Callable[[], object], str], ...] = (
@@ -117,7 +122,7 @@ def _version_of(card: Fields, *, is_xpr: bool, is_old_path: bool) -> str:
         (lambda: "signatures" in card or _has_0_3_security(card), "0.3"),
         (lambda: "additionalInterfaces" in card or "preferredTransport" in card, "0.2"),
         (lambda: any(name in card for name in _SINCE_0_2) or _has_extensions(card), "0.2"),
-        (lambda: is_xpr, "0.2"),
+        (lambda: has_profile, "0.2"),
         (lambda: "authentication" in card, "0.1"),
         (lambda: not is_old_path, "0.3"),
         (lambda: _is_complete(card), "0.2"),

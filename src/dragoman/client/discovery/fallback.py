@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from dragoman.auth.outgoing.origins import origin_of
 from dragoman.client.errors import UnreachableError
 from dragoman.dialects.negotiation import Version, parse_version
+from dragoman.dialects.registry import other_shape
 from dragoman.errors import (
     A2AError,
     InvalidParamsError,
@@ -98,8 +99,7 @@ def _versions_in(problem: VersionNotSupportedError) -> set[Version]:
 
 def _is_other_shape(current: Offer, offer: Offer) -> bool:
     return (
-        current.form == "0.3-proto"
+        offer.form == other_shape(current.form)
         and offer.binding == current.binding
         and offer.url == current.url
-        and offer.form == "0.3"
     )

@@ -7,47 +7,30 @@ other JSON of 0.3. When to go over to them is said in ``fallback``. Pure: nobody
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from dragoman.client.discovery.addresses import grpc_target, reachable_url
 from dragoman.client.errors import NoInterfaceError
-from dragoman.dialects.negotiation import Version, parse_version
+from dragoman.dialects.negotiation import V1_0, Version, parse_version
+from dragoman.dialects.registry import (
+    BINDINGS,
+    Binding,
+    called_form,
+    older_versions,
+    other_shape,
+)
 from dragoman.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
+    from dragoman.dialects.profiles.base import CalledProfile
     from dragoman.model.cards import AgentCard, AgentInterface
 
-__all__ = ("BINDINGS", "Binding", "Form", "Offer", "binding_named", "offers_of")
-
-Binding: TypeAlias = Literal["JSONRPC", "HTTP+JSON", "GRPC"]
-Form: TypeAlias = Literal["1.0", "0.3", "0.3-proto", "0.1", "rxjs", "xpr"]
-
-BINDINGS: Final[tuple[Binding, ...]] = ("JSONRPC", "HTTP+JSON", "GRPC")
-
-_V1_0: Final = Version(1, 0)
-_V0_3: Final = Version(0, 3)
-_V0_2: Final = Version(0, 2)
-_V0_1: Final = Version(0, 1)
-
-_FORMS: Final[dict[Binding, dict[Version, Form]]] = {
-    "JSONRPC": {_V1_0: "1.0", _V0_3: "0.3", _V0_2: "0.3", _V0_1: "0.1"},
-    # 0.x reference, 4.5: most peers have ProtoJSON there, some the JSON of the schema.
-    "HTTP+JSON": {_V1_0: "1.0", _V0_3: "0.3-proto", _V0_2: "0.3-proto"},
-    "GRPC": {_V1_0: "1.0", _V0_3: "0.3", _V0_2: "0.3"},
-}
-"""What is spoken."""
-
-# 0.x reference, 6.4: SendMessage, then message/send, then tasks/send.
-_OLDER: Final[dict[Binding, dict[Version, tuple[Version, ...]]]] = {
-    "JSONRPC": {_V1_0: (_V0_3, _V0_1), _V0_3: (_V0_1,), _V0_2: (_V0_1,), _V0_1: (_V0_2,)},
-    "HTTP+JSON": {_V1_0: (_V0_3,)},
-    "GRPC": {_V1_0: (_V0_3,)},
-}
+__all__ = ("BINDINGS", "Binding", "Offer", "binding_named", "offers_of")
 
 _NAMES: Final[dict[str, Binding]] = {
     "jsonrpc": "JSONRPC",
@@ -66,14 +49,14 @@ class Offer(Struct, frozen=True, kw_only=True, gc=False):
     Attributes:
         url: as it can be reached: for HTTP+JSON what the routes are appended to, for gRPC the
             origin, https if it is by TLS.
-        form: the dialect to speak.
+        form: the dialect to speak, by its name in ``dragoman.dialects.registry``.
         is_declared: the card says so; otherwise it is a guess, for when that does not answer.
     """
 
     version: Version
     binding: Binding
     url: str
-    form: Form
+    form: str
     tenant: str = ""
     is_declared: bool = True
 
@@ -98,8 +81,7 @@ def offers_of(
     version: Version | None = None,
     tenant: str | None = None,
     installed: Collection[Binding] = BINDINGS,
-    is_xpr: bool = False,
-    is_rxjs: bool = False,
+    profiles: Sequence[CalledProfile] = (),
 ) -> tuple[Offer, ...]:
     """Return the ways to call an agent, the best first.
 
@@ -109,9 +91,7 @@ def offers_of(
         version: the only one to speak; then no other is guessed either (R-3.6.3-2).
         tenant: the one whose interfaces count; None takes them as they come.
         installed: the bindings that can be used here.
-        is_xpr: the agent is one of the XPR network. It is called in the network's own form, beside
-            the address it publishes (0.x reference, 8.1 X2); then as its card says.
-        is_rxjs: what it calls 0.3 is the RxJS profile of it.
+        profiles: those that the agent speaks.
 
     Raises:
         NoInterfaceError: there is none.
@@ -120,7 +100,7 @@ def offers_of(
         offer
         for interface in card.supported_interfaces
         if tenant is None or interface.tenant == tenant
-        for offer in _declared(interface, card_url, is_xpr=is_xpr)
+        for offer in _declared(interface, card_url, profiles)
     ]
     guessed = [
         guess for offer in declared if version in (None, offer.version) for guess in _guessed(offer)
@@ -135,8 +115,8 @@ def offers_of(
             f"{each.protocol_binding} {each.protocol_version}" for each in card.supported_interfaces
         ]
         raise NoInterfaceError(tuple(dict.fromkeys(offered)), _wish(version, tenant))
-    if is_rxjs:
-        usable = [_as_rxjs(offer) for offer in usable]
+    for profile in profiles:
+        usable = [_spoken_in(profile, offer) for offer in usable]
     rank = {binding: place for place, binding in enumerate(bindings)}
     # Sorting is stable: among equals the card's order stands.
     return tuple(
@@ -146,21 +126,24 @@ def offers_of(
     )
 
 
-def _declared(interface: AgentInterface, card_url: str, *, is_xpr: bool) -> Iterator[Offer]:
+def _declared(
+    interface: AgentInterface, card_url: str, profiles: Sequence[CalledProfile]
+) -> Iterator[Offer]:
     version = parse_version(interface.protocol_version)
     # Names are compared exactly (reference, 8.3); other bindings are somebody's own.
     binding = _EXACT.get(interface.protocol_binding)
-    form = _FORMS[binding].get(version) if binding and version else None
+    form = called_form(binding, version) if binding and version else None
     if binding is None or version is None or form is None:
         return
     url = _url_of(interface, card_url)
     if url is None:
         return
-    if is_xpr and binding == "JSONRPC":
-        beside = f"{url.rstrip('/')}/a2a"
-        yield Offer(version=version, binding=binding, url=beside, form="xpr")
-        yield Offer(version=version, binding=binding, url=beside, form=form)
-    for place in _places(binding, form, url):
+    for profile in profiles:
+        if profile.path and binding == "JSONRPC":
+            beside = f"{url.rstrip('/')}{profile.path}"
+            yield Offer(version=version, binding=binding, url=beside, form=profile.name)
+            yield Offer(version=version, binding=binding, url=beside, form=form)
+    for place in _places(binding, version, url):
         yield Offer(version=version, binding=binding, url=place, form=form, tenant=interface.tenant)
 
 
@@ -173,35 +156,37 @@ def _url_of(interface: AgentInterface, card_url: str) -> str | None:
     return url if url.startswith(("http://", "https://")) else None
 
 
-def _places(binding: Binding, form: Form, url: str) -> tuple[str, ...]:
+def _places(binding: Binding, version: Version, url: str) -> tuple[str, ...]:
     base = url.rstrip("/")
     if binding != "HTTP+JSON":
         return (url,)
-    if form == "1.0":
+    if version >= V1_0:
         return (base,)
     # 0.x reference, 4.1: the routes begin with /v1, which some interfaces already end in.
     return (f"{base}/v1", base) if base.endswith("/v1") else (f"{base}/v1",)
 
 
 def _guessed(offer: Offer) -> Iterator[Offer]:
-    for version in _OLDER[offer.binding].get(offer.version, ()):
-        form = _FORMS[offer.binding][version]
-        for url in _places(offer.binding, form, offer.url):
+    for version in older_versions(offer.binding, offer.version):
+        form = called_form(offer.binding, version)
+        if form is None:
+            continue
+        for url in _places(offer.binding, version, offer.url):
             yield Offer(
                 version=version, binding=offer.binding, url=url, form=form, is_declared=False
             )
-    if offer.form == "0.3-proto":
+    if offer.binding == "HTTP+JSON" and (other := other_shape(offer.form)) is not None:
         yield Offer(
             version=offer.version,
             binding=offer.binding,
             url=offer.url,
-            form="0.3",
+            form=other,
             is_declared=False,
         )
 
 
 def _distinct(offers: Sequence[Offer]) -> Iterator[Offer]:
-    seen: set[tuple[Version, Binding, str, Form, str]] = set()
+    seen: set[tuple[Version, Binding, str, str, str]] = set()
     for offer in offers:
         key = (offer.version, offer.binding, offer.url, offer.form, offer.tenant)
         if key not in seen:
@@ -209,9 +194,9 @@ def _distinct(offers: Sequence[Offer]) -> Iterator[Offer]:
             yield offer
 
 
-def _as_rxjs(offer: Offer) -> Offer:
-    is_theirs = offer.binding == "JSONRPC" and offer.form == "0.3"
-    return replace(offer, form="rxjs") if is_theirs else offer
+def _spoken_in(profile: CalledProfile, offer: Offer) -> Offer:
+    is_replaced = offer.binding == "JSONRPC" and offer.form == profile.replaces
+    return replace(offer, form=profile.name) if is_replaced else offer
 
 
 def _wish(version: Version | None, tenant: str | None) -> str:

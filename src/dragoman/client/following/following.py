@@ -17,6 +17,7 @@ from dragoman.client.following.polling import POLL_SECONDS, polled
 from dragoman.client.following.progress import Progress
 from dragoman.client.following.streams import streamed
 from dragoman.client.transports.base import Frame
+from dragoman.dialects.negotiation import V0_1
 from dragoman.errors import (
     A2AError,
     DragomanError,
@@ -171,7 +172,7 @@ class FollowedTask:
     @property
     def name(self) -> str:
         """Return what the client calls the task it has sent to, new or not, in 0.1; else ""."""
-        if self.sent is None or self.caller.offer.form != "0.1":
+        if self.sent is None or self.caller.offer.version != V0_1:
             return ""
         message = self.sent.message
         return message.task_id or message.message_id

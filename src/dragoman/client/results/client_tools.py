@@ -62,7 +62,7 @@ class ToolAnswers:
 def answer_parts(asked: Message | None, results: Sequence[ToolResult]) -> tuple[Part, ...]:
     """Return results as the parts of an answer.
 
-    Whoever has asked in the manner of the RxJS profile reads no other part as a result.
+    Whoever has asked by a part of its own kind reads no other part as a result.
     """
     parts = tuple(result.part() for result in results)
     if asked is None or not _is_foreign(asked):

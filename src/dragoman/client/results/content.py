@@ -43,11 +43,11 @@ def parts_of(content: Sequence[object]) -> tuple[Part, ...]:
     """Turn what a program says into parts, in its order.
 
     Text becomes a text part; a ``Path``, bytes or a file a file part; parts and the parts of a
-    message stay what they are. Everything else that JSON can express becomes a data part: dicts,
+    message stay what they are. Everything else that JSON can hold becomes a data part: dicts,
     lists, dataclasses, Structs, pydantic models.
 
     Raises:
-        UsageError: there is nothing to say, a file cannot be read, or JSON cannot express it.
+        UsageError: there is nothing to say, a file cannot be read, or JSON cannot hold it.
     """
     parts = tuple(part for value in content for part in _parts_of(value))
     if not parts:

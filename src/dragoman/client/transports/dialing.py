@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -16,41 +16,21 @@ from dragoman.client.transports.jsonrpc import RpcFraming
 from dragoman.client.transports.request_headers import RequestHeaders
 from dragoman.client.transports.rest import RestFraming
 from dragoman.client.transports.tls import Tls
-from dragoman.dialects.profiles.rxjs_dialects import RXJS_TOOLS_DIALECT
-from dragoman.dialects.profiles.xpr.codec import XPR_DIALECT
-from dragoman.dialects.v0_1.codec import V0_1_DIALECT
-from dragoman.dialects.v0_3.codec import V0_3_DIALECT, V0_3_REST_DIALECT
-from dragoman.dialects.v0_3_proto.codec import V0_3_PROTO_DIALECT
-from dragoman.dialects.v0_3_proto.routes import ROUTES as ROUTES_0_3
-from dragoman.dialects.v1_0.codec import V1_0_DIALECT
-from dragoman.dialects.v1_0.routes import ROUTES as ROUTES_1_0
+from dragoman.dialects.negotiation import V1_0, Version
+from dragoman.dialects.registry import called_rest, called_routes, called_rpc
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from dragoman.bindings.grpc.base import GrpcDialect
-    from dragoman.client.discovery.offers import Form, Offer
+    from dragoman.client.discovery.offers import Offer
     from dragoman.client.transports.base import Framing, Transport
-    from dragoman.dialects.base import RestDialect, RpcDialect
     from dragoman.model.base import JsonObject
     from dragoman.model.cards import AgentCard
 
 __all__ = ("Dialer",)
 
 _logger = logging.getLogger(__name__)
-
-_RPC: Final[Mapping[Form, RpcDialect]] = {
-    "1.0": V1_0_DIALECT,
-    "0.3": V0_3_DIALECT,
-    "0.1": V0_1_DIALECT,
-    "xpr": XPR_DIALECT,
-    "rxjs": RXJS_TOOLS_DIALECT,
-}
-_REST: Final[Mapping[Form, RestDialect]] = {
-    "1.0": V1_0_DIALECT,
-    "0.3-proto": V0_3_PROTO_DIALECT,
-    "0.3": V0_3_REST_DIALECT,
-}
 
 
 class Dialer:
@@ -98,7 +78,7 @@ class Dialer:
             pool = HttpPool(tls)
             self._pools.append(pool)
         if offer.binding == "GRPC":
-            dialect = _grpc_dialect(offer.form)
+            dialect = _grpc_dialect(offer.version)
             return GrpcTransport(dialect, offer.url, offer.version, request_headers, tls=tls)
         return HttpTransport(_framing(offer, self._marks), pool, request_headers)
 
@@ -118,14 +98,14 @@ class Dialer:
 
 def _framing(offer: Offer, marks: JsonObject) -> Framing:
     if offer.binding == "JSONRPC":
-        return RpcFraming(_RPC[offer.form], offer.url, offer.version, marks)
-    routes = ROUTES_1_0 if offer.form == "1.0" else ROUTES_0_3
-    return RestFraming(_REST[offer.form], offer.url, offer.version, routes)
+        return RpcFraming(called_rpc(offer.form), offer.url, offer.version, marks)
+    dialect, routes = called_rest(offer.form), called_routes(offer.form)
+    return RestFraming(dialect, offer.url, offer.version, routes)
 
 
-def _grpc_dialect(form: Form) -> GrpcDialect:
+def _grpc_dialect(version: Version) -> GrpcDialect:
     # These import protobuf, which is optional and takes its time.
-    if form == "1.0":
+    if version >= V1_0:
         from dragoman.bindings.grpc.v1_0 import V1_0_GRPC  # noqa: PLC0415 - see above
 
         return V1_0_GRPC

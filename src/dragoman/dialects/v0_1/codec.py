@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from dragoman.dialects.base import Reading
+from dragoman.dialects.base import HttpRules, Reading
 from dragoman.dialects.legacy.error_readers import read_error_object
 from dragoman.dialects.legacy.errors import ERRORS_0_1, error_object
 from dragoman.dialects.v0_1.answers import decode_event, decode_result
@@ -43,6 +43,7 @@ class V0_1:  # noqa: N801 - the name of the version
 
     has_final: bool = True
     has_messages: bool = False
+    http: HttpRules = HttpRules(refuses_in_streams=True)
 
     def __init__(
         self, shown_id: str = "", *, has_kind: bool = False, is_strict: bool = False

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, assert_never
 import msgspec
 
 from dragoman.dialects.additions import NO_ADDITIONS, Additions
-from dragoman.dialects.base import Reading
+from dragoman.dialects.base import HttpRules, Reading
 from dragoman.dialects.fields import Fields, read_json
 from dragoman.dialects.legacy.error_readers import read_error_object, read_http_error
 from dragoman.dialects.legacy.errors import ERRORS_0_3, error_object, http_error
@@ -62,6 +62,7 @@ class V0_3:  # noqa: N801 - the name of the version
 
     has_final: bool = True
     has_messages: bool = True
+    http: HttpRules = HttpRules(refuses_in_streams=True)
 
     def __init__(
         self,

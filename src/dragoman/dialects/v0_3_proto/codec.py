@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from dragoman.dialects.base import Reading
+from dragoman.dialects.base import HttpRules, Reading
 from dragoman.dialects.legacy.error_readers import read_http_error
 from dragoman.dialects.legacy.errors import http_error
 from dragoman.dialects.v0_3_proto.answers import decode_answer, decode_event, write_answer
@@ -51,6 +51,7 @@ class V0_3Proto:  # noqa: N801 - the name of the version
 
     has_final: bool = True
     has_messages: bool = True
+    http: HttpRules = HttpRules()
 
     def __init__(self, file_bytes: FileBytes | None = None) -> None:
         """Pin the peer's habit with file content if it is known (0.x reference, 5.7)."""

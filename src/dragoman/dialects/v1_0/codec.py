@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, assert_never, cast
 import msgspec
 import msgspec.inspect as shapes
 
-from dragoman.dialects.base import Reading
+from dragoman.dialects.base import HttpRules, Reading
 from dragoman.dialects.v1_0 import errors
 from dragoman.dialects.v1_0.card import encode_card
 from dragoman.dialects.v1_0.decode import Form
@@ -86,6 +86,7 @@ class V1_0:  # noqa: N801 - the name of the version
     name: str = "1.0"
     has_final: bool = False
     has_messages: bool = True
+    http: HttpRules = HttpRules()
 
     def operation(self, method: str) -> Operation | None:
         """Return the operation of a method name, None if 1.0 has none such."""

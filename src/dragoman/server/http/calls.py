@@ -9,18 +9,14 @@ from dragoman.bindings import jsonrpc, sse
 from dragoman.bindings.jsonrpc import BadEnvelopeError, JsonRpcRequest
 from dragoman.bindings.rest import Match, Router
 from dragoman.dialects.base import Dialect, RestDialect, RpcDialect
-from dragoman.dialects.profiles.rxjs.codec import Rxjs
-from dragoman.dialects.profiles.rxjs_dialects import RXJS_REST_DIALECT
-from dragoman.dialects.profiles.xpr.codec import XPR_DIALECT
-from dragoman.dialects.profiles.xpr.recognition import Verdict
-from dragoman.dialects.registry import OLD_ROUTER, ROUTER, unread_voice
+from dragoman.dialects.profiles.base import Claim, ServedProfile, Serving
+from dragoman.dialects.registry import ROUTES, ROUTES_0_3, Profiles, is_method, unread_dialect
 from dragoman.dialects.v0_3_proto.codec import V0_3_PROTO_DIALECT
 from dragoman.dialects.v1_0.codec import V1_0_DIALECT
 from dragoman.errors import (
     A2AError,
     InvalidParamsError,
     MethodNotAllowedError,
-    PermissionDeniedError,
     RateLimitedError,
     UnauthenticatedError,
     spelling_of,
@@ -32,28 +28,20 @@ from dragoman.server.admission.rate_limits import refusal_headers
 from dragoman.server.dispatch import Answer, Dispatcher
 from dragoman.server.http.exchange import DisconnectedError, Exchange, Header
 from dragoman.server.http.media import EVENT_STREAM, JSON, check_is_json, rest_content_type
-from dragoman.server.rxjs_streams import RxjsRenderer, stream_headers
 from dragoman.server.tasks.background import BackgroundTasks
-from dragoman.server.xpr_place import XprPlace, in_its_words
 
-__all__ = ("OLD_PREFIX", "HttpCalls", "error_headers")
-
-RXJS_PATH: Final = "/api/a2a"
-"""Where the RxJS profile is spoken, if it is."""
+__all__ = ("OLD_PREFIX", "HttpCalls", "SseRenderer", "error_headers")
 
 OLD_PREFIX: Final = "/v1"
 """What the routes of 0.3 begin with."""
+
+_ROUTER: Final = Router(ROUTES, has_tenants=True)
+_OLD_ROUTER: Final = Router(ROUTES_0_3)
 
 _NOT_AN_RPC: Final = (
     "This is the JSON-RPC endpoint of an A2A agent; it takes POST. "
     "The agent's card is at /.well-known/agent-card.json"
 )
-
-# Statuses that mean something to proxies and retrying clients; other JSON-RPC errors ride on 200.
-_TELLING_STATUSES: Final = frozenset({401, 403, 405, 413, 415, 429, 503})
-
-_TELLING_IN_XPR: Final = frozenset({413})
-"""The XPR network has 200 for all that it has read."""
 
 
 class HttpCalls:
@@ -67,21 +55,19 @@ class HttpCalls:
         *,
         stall_seconds: float,
         force_json: bool,
-        xpr: XprPlace | None = None,
-        has_rxjs: bool = False,
+        profiles: Profiles | None = None,
     ) -> None:
-        self._has_rxjs = has_rxjs
+        self._profiles = profiles or Profiles(Serving())
         self._dispatcher = dispatcher
         self._guard = guard
         self._background = background
         self._stall_seconds = stall_seconds
         self._force_json = force_json
-        self._xpr = xpr or XprPlace()
 
     async def jsonrpc(self, exchange: Exchange) -> None:
         """Answer a JSON-RPC call of any version."""
         envelope: JsonRpcRequest | None = None
-        exchange.is_rxjs = self._has_rxjs and exchange.path == RXJS_PATH
+        exchange.profile = self._profiles.at(exchange.path)
         try:
             await self._enter(exchange)
             _check_is_post(exchange.method)
@@ -90,10 +76,9 @@ class HttpCalls:
         except DisconnectedError:
             raise
         except BadEnvelopeError as bad:
-            voice = self._dispatcher.voice_of(exchange, bad.method)
-            status = 400 if isinstance(voice, Rxjs) else 200
-            body = jsonrpc.error(bad.id, voice.encode_error(bad.error))
-            await exchange.reply(status, JSON, body)
+            dialect = self._dispatcher.refusal_dialect(exchange, bad.method)
+            body = jsonrpc.error(bad.id, dialect.encode_error(bad.error))
+            await exchange.reply(dialect.http.bad_envelope_status, JSON, body)
         except Exception as problem:  # noqa: BLE001 - whatever went wrong, the peer gets an answer
             await self._refuse_jsonrpc(exchange, envelope, self._dispatcher.explain(problem))
         else:
@@ -101,14 +86,14 @@ class HttpCalls:
                 body = jsonrpc.result(envelope.id, answer.body)
                 await exchange.reply(200, JSON, body, answer.headers)
             else:
-                voice = self._dispatcher.voice_of(exchange, envelope.method)
+                dialect = self._dispatcher.refusal_dialect(exchange, envelope.method)
                 await self._stream(
                     exchange,
                     answer,
                     prefix=jsonrpc.event_prefix(envelope.id),
                     suffix=jsonrpc.EVENT_SUFFIX,
                     render_error=lambda error: jsonrpc.error(
-                        envelope.id, voice.encode_error(error)
+                        envelope.id, dialect.encode_error(error)
                     ),
                     wrap_error=lambda error: jsonrpc.error(envelope.id, error),
                 )
@@ -117,14 +102,14 @@ class HttpCalls:
         """Answer a call of a route of 1.0."""
         content_type = rest_content_type(exchange.headers, force_json=self._force_json)
         serve = self._dispatcher.serve_route
-        await self._route(exchange, ROUTER, exchange.path, serve, V1_0_DIALECT, content_type)
+        await self._route(exchange, _ROUTER, exchange.path, serve, V1_0_DIALECT, content_type)
 
     async def old_rest(self, exchange: Exchange) -> None:
         """Answer a call of a route of 0.3."""
         path = exchange.path.removeprefix(OLD_PREFIX)
         serve = self._dispatcher.serve_old_route
-        voice = RXJS_REST_DIALECT if self._has_rxjs else V0_3_PROTO_DIALECT
-        await self._route(exchange, OLD_ROUTER, path, serve, voice, JSON)
+        dialect = self._profiles.rest_dialect or V0_3_PROTO_DIALECT
+        await self._route(exchange, _OLD_ROUTER, path, serve, dialect, JSON)
 
     async def _enter(self, exchange: Exchange) -> None:
         """Find out who calls by JSON-RPC; who is refused hears it in the version it states."""
@@ -133,25 +118,33 @@ class HttpCalls:
                 exchange, lambda: exchange.read_body(self._guard)
             )
         except A2AError as refusal:
-            exchange.voice = unread_voice(exchange.parameter(b"a2a-version", "A2A-Version"))
-            if self._xpr.is_home_to(exchange):
-                await self._refuse_in_xpr(exchange, refusal)
+            exchange.dialect = unread_dialect(exchange.parameter(b"a2a-version", "A2A-Version"))
+            profile = exchange.profile
+            if profile is not None and profile.is_default(exchange):
+                await self._refuse_in_profile(profile, exchange, refusal)
             raise
 
     async def _open(self, exchange: Exchange) -> JsonRpcRequest:
-        body = b""
+        profile = exchange.profile
+        is_owned = profile is not None and profile.owns_path
+        body: bytes | None = None
         try:
             check_is_json(exchange.headers)
             body = await exchange.read_body(self._guard)
-            return jsonrpc.read_request(body, is_lenient=not exchange.is_rxjs)
+            return jsonrpc.read_request(body, is_lenient=not is_owned)
         except (A2AError, BadEnvelopeError) as refused:
-            if not self._xpr.is_home_to(exchange):
+            if profile is None or not profile.is_default(exchange):
                 raise
-            exchange.voice = XPR_DIALECT
-            raise in_its_words(refused, body) from None
+            exchange.dialect = profile.dialect
+            if isinstance(refused, BadEnvelopeError):
+                error = profile.reword(refused.error, body)
+                raise BadEnvelopeError(error, refused.id, refused.method) from None
+            raise profile.reword(refused, None) from None
 
-    async def _refuse_in_xpr(self, exchange: Exchange, refusal: A2AError) -> None:
-        """Tell of a refusal under the id of the request, if that is of the XPR network.
+    async def _refuse_in_profile(
+        self, profile: ServedProfile, exchange: Exchange, refusal: A2AError
+    ) -> None:
+        """Refuse a request under its id, if it is one of the profile.
 
         Raises:
             BadEnvelopeError: it is. What is wrong with an envelope is told first, whoever calls.
@@ -162,22 +155,23 @@ class HttpCalls:
             if not isinstance(bad.error, InvalidParamsError):
                 raise
             envelope = JsonRpcRequest(bad.id, bad.method, b"{}")
-        if self._xpr.verdict(exchange, envelope) is not Verdict.OTHER:
-            exchange.voice = XPR_DIALECT
+        is_known = is_method(envelope.method)
+        claim = profile.claims(exchange, envelope.method, envelope.params, is_known=is_known)
+        if claim is not Claim.NO:
+            exchange.dialect = profile.dialect
             raise BadEnvelopeError(refusal, envelope.id, envelope.method) from refusal
 
     async def _refuse_jsonrpc(
         self, exchange: Exchange, envelope: JsonRpcRequest | None, error: A2AError
     ) -> None:
         request_id, method = (envelope.id, envelope.method) if envelope else (jsonrpc.NULL_ID, "")
-        voice = self._dispatcher.voice_of(exchange, method)
+        dialect = self._dispatcher.refusal_dialect(exchange, method)
+        rules = dialect.http
         status = spelling_of(error).http
-        status = status if status in _telling_statuses(voice) else 200
-        headers = () if voice.name == XPR_DIALECT.name else error_headers(error)
-        body = jsonrpc.error(request_id, voice.encode_error(error))
-        if isinstance(voice, Rxjs) and isinstance(error, PermissionDeniedError):
-            status = 200
-        if status == 200 and _awaits_stream(exchange, voice, method):
+        status = status if status in rules.error_statuses else 200
+        headers = error_headers(error) if rules.has_error_headers else ()
+        body = jsonrpc.error(request_id, dialect.encode_error(error))
+        if status == 200 and _awaits_stream(exchange, dialect, method):
             await exchange.reply(200, EVENT_STREAM, sse.frame(body), headers)
         else:
             await exchange.reply(status, JSON, body, headers)
@@ -188,7 +182,7 @@ class HttpCalls:
         router: Router,
         path: str,
         serve: Callable[[Exchange, Match, bytes], Awaitable[Answer]],
-        voice: RestDialect,
+        dialect: RestDialect,
         content_type: bytes,
     ) -> None:
         try:
@@ -204,7 +198,7 @@ class HttpCalls:
             raise
         except Exception as problem:  # noqa: BLE001 - whatever went wrong, the peer gets an answer
             error = self._dispatcher.explain(problem)
-            status, body = voice.encode_http_error(error)
+            status, body = dialect.encode_http_error(error)
             await exchange.reply(status, content_type, body, error_headers(error))
         else:
             if answer.events is None:
@@ -215,7 +209,7 @@ class HttpCalls:
                     answer,
                     prefix=b"",
                     suffix=b"",
-                    render_error=lambda error: voice.encode_http_error(error)[1],
+                    render_error=lambda error: dialect.encode_http_error(error)[1],
                     wrap_error=lambda error: b'{"error":%b}' % error,
                 )
 
@@ -238,15 +232,16 @@ class HttpCalls:
         if answer.events is None:
             return
         dialect, headers = answer.dialect, answer.headers
-        renderer = _SseRenderer(
+        headers += dialect.http.stream_headers
+        if exchange.is_http1:
+            headers += dialect.http.http1_stream_headers
+        renderer = SseRenderer(
             dialect,
             prefix,
             suffix,
-            lambda problem: render_error(self._dispatcher.explain(problem)),
+            render_failure=lambda problem: render_error(self._dispatcher.explain(problem)),
+            wrap_error=wrap_error,
         )
-        if isinstance(dialect, Rxjs):
-            renderer = RxjsRenderer(renderer, dialect, wrap_error)
-            headers += stream_headers(is_http1=exchange.is_http1)
         await exchange.stream(
             answer.events,
             renderer,
@@ -256,7 +251,7 @@ class HttpCalls:
         )
 
 
-class _SseRenderer:
+class SseRenderer:
     """Writes a stream as server-sent events, in one dialect."""
 
     def __init__(
@@ -264,24 +259,38 @@ class _SseRenderer:
         dialect: Dialect,
         prefix: bytes,
         suffix: bytes,
+        *,
         render_failure: Callable[[Exception], bytes],
+        wrap_error: Callable[[bytes], bytes],
     ) -> None:
         self._writer = dialect.frame_writer()
         self._prefix = prefix
         self._suffix = suffix
         self._render_failure = render_failure
+        self._wrap_error = wrap_error
+        self._heartbeat = dialect.http.heartbeat or sse.HEARTBEAT
+        self._last_error = dialect.http.last_error
         # 0.x reference, 5.9: old readers look for lines that begin with "data: " and no others.
         self._error_event = "" if dialect.has_final else "error"
 
     @property
     def has_ended(self) -> bool:
+        """Tell whether the reader was told that nothing more comes."""
         return self._writer.has_ended
 
     def batch(self, events: tuple[EventDocument, ...]) -> bytes:
+        """Write events that became ready together; none at all is a heartbeat."""
+        if not events:
+            return self._heartbeat
         body = sse.frames(events, self._writer, prefix=self._prefix, suffix=self._suffix)
+        if self._last_error is not None and self.has_ended:
+            error = self._last_error(events[-1].value)
+            if error:
+                body += sse.frame(self._wrap_error(error))
         return body or sse.HEARTBEAT
 
     def failure(self, problem: Exception) -> bytes:
+        """Write what has ended the stream."""
         # Reference 3.3 and 4.6: after the first event an error is one more event, then the end.
         return sse.frame(self._render_failure(problem), event=self._error_event)
 
@@ -291,20 +300,15 @@ def _check_is_post(method: str) -> None:
         raise MethodNotAllowedError(("POST",), _NOT_AN_RPC)
 
 
-def _telling_statuses(voice: RpcDialect) -> frozenset[int]:
-    return _TELLING_IN_XPR if voice.name == XPR_DIALECT.name else _TELLING_STATUSES
-
-
-def _awaits_stream(exchange: Exchange, voice: RpcDialect, method: str) -> bool:
+def _awaits_stream(exchange: Exchange, dialect: RpcDialect, method: str) -> bool:
     """Tell whether to refuse a stream by a stream.
 
     The SDKs of 0.2 and 0.3 look into nothing else when they have asked for one, and would tell
     their users of a broken server instead of the error.
     """
     return (
-        voice.has_final
-        and not isinstance(voice, Rxjs)
-        and voice.operation(method) in STREAMING
+        dialect.http.refuses_in_streams
+        and dialect.operation(method) in STREAMING
         and EVENT_STREAM.decode() in exchange.headers.get(b"accept", "")
     )
 

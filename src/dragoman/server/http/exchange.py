@@ -11,6 +11,7 @@ from urllib.parse import parse_qs, quote
 
 from dragoman.auth.incoming.authenticator import Evidence, ReadBody
 from dragoman.dialects.base import RpcDialect
+from dragoman.dialects.profiles.base import ServedProfile
 from dragoman.errors import A2AError
 from dragoman.model.documents import EventDocument
 from dragoman.server.admission.authentication import Guard
@@ -114,8 +115,8 @@ class Exchange:
         principal: who calls, once the door has told.
         also: headers that go with the answer, whatever it is.
         allowance: the same, as far as they tell what is left of a rate limit.
-        voice: the dialect in which to refuse a JSON-RPC request, once it is known.
-        is_rxjs: it came to where the RxJS profile is spoken.
+        dialect: the one in which to refuse a JSON-RPC request, once it is known.
+        profile: the one that is spoken at this path, if any.
     """
 
     __slots__ = (
@@ -126,14 +127,14 @@ class Exchange:
         "_send",
         "allowance",
         "also",
+        "dialect",
         "headers",
-        "is_rxjs",
         "method",
         "path",
         "peer",
         "principal",
+        "profile",
         "root_path",
-        "voice",
     )
 
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -142,8 +143,8 @@ class Exchange:
         self._send = send
         self._body: bytes | None = None
         self._refused: A2AError | None = None
-        self.voice: RpcDialect | None = None
-        self.is_rxjs = False
+        self.dialect: RpcDialect | None = None
+        self.profile: ServedProfile | None = None
         self.principal: Principal = NOBODY
         self.also: tuple[Header, ...] = SECURITY_HEADERS
         self.allowance: tuple[Header, ...] = ()

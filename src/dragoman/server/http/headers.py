@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
+from dragoman.dialects.registry import PROFILE_HEADERS
+
 __all__ = ("AllHeaders", "gather_headers")
 
 _WANTED: Final = frozenset(
@@ -30,8 +32,7 @@ _WANTED: Final = frozenset(
         b"x-forwarded-host",
         b"x-forwarded-prefix",
         b"x-forwarded-proto",
-        b"x-xpr-account",
-        b"x-xpr-signature",
+        *PROFILE_HEADERS,
     }
 )
 

@@ -14,7 +14,6 @@ from dragoman.bus.base import Bus
 from dragoman.bus.local import LocalBus, LocalExchange
 from dragoman.bus.urls import open_bus
 from dragoman.clock import Clock, SystemClock
-from dragoman.dialects.profiles.rxjs_dialects import RXJS
 from dragoman.errors import StoreError, StoreUnavailableError, UnavailableError
 from dragoman.push.counters import Tally
 from dragoman.server.admission.authorization import Access
@@ -81,6 +80,7 @@ class Runtime:
         on_stop: Callable[[], Awaitable[None]] | None = None,
         push_keys: PushKeys | None = None,
         rates: RateLimits | None = None,
+        marks_traces: bool = False,
     ) -> None:
         self.clock: Final = clock or SystemClock()
         self.hub: Final = Hub()
@@ -96,6 +96,7 @@ class Runtime:
         self._on_stop = on_stop
         self._push_keys = push_keys or PushKeys(settings, self.clock)
         self._rates = rates
+        self._marks_traces = marks_traces
         self._pushing: PushNotifications | None = None
         self.tally: Final = Tally()
         self._parts: tuple[TaskStore, TaskSupervisor, LocalService] | None = None
@@ -187,7 +188,7 @@ class Runtime:
                     turn_seconds=settings.turn_timeout_seconds,
                 ),
                 remote_tasks=remote_tasks,
-                marks_traces=settings.trace_metadata or RXJS in settings.profiles,
+                marks_traces=self._marks_traces,
                 task_secrets=task_secrets,
             )
             sends = Sends(store, self.clock, settings.idempotency_seconds)

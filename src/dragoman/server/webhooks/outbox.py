@@ -11,10 +11,7 @@ from hashlib import sha256
 from typing import Final
 
 from dragoman import telemetry
-from dragoman.dialects.base import RpcDialect
-from dragoman.dialects.v0_1.codec import V0_1
-from dragoman.dialects.v0_3.codec import V0_3_DIALECT, V0_3_TYPE_DIALECT
-from dragoman.dialects.v1_0.codec import V1_0_DIALECT
+from dragoman.dialects.registry import webhook_dialect
 from dragoman.engine.fold import TaskFold
 from dragoman.errors import StoreError
 from dragoman.model.documents import EventDocument, TaskDocument
@@ -68,8 +65,8 @@ class WebhookOutbox:
         return found
 
     async def _write(self, webhook: Webhook, event: EventDocument) -> Parcel:
-        dialect = _dialect_of(webhook)
-        is_old = dialect.name != V1_0_DIALECT.name
+        dialect = webhook_dialect(webhook.new.dialect, webhook.new.config.task_id)
+        is_old = dialect.has_final
         task = await self._task_at(webhook, event) if is_old else _NO_TASK
         return Parcel(
             id=notification_id(webhook, event.seq),
@@ -104,13 +101,3 @@ def notification_id(webhook: Webhook, seq: int) -> str:
     # The ids of clients may hold what a header cannot.
     name = f"{webhook.key.task_id}\n{webhook.key.id}\n{seq}"
     return f"msg_{sha256(name.encode()).hexdigest()[:32]}"
-
-
-def _dialect_of(webhook: Webhook) -> RpcDialect:
-    """Return the form to tell a webhook in, whatever binding it came by (R-3.5.1-3)."""
-    name = webhook.new.dialect
-    if name.startswith("0.1"):
-        return V0_1(webhook.new.config.task_id, has_kind=name.endswith("+kind"))
-    if name.startswith("0."):
-        return V0_3_TYPE_DIALECT if name.endswith("+type") else V0_3_DIALECT
-    return V1_0_DIALECT

@@ -121,8 +121,8 @@ def test_a_sloppy_card_of_0_1_is_read_all_the_same() -> None:
 
 
 def test_the_agents_of_xpr_are_known() -> None:
-    assert read_card(json.dumps(bare(**{"xpr:account": "a"})).encode(), OLD).is_xpr
-    assert not read_card(json.dumps(bare()).encode(), OLD).is_xpr
+    assert read_card(json.dumps(bare(**{"xpr:account": "a"})).encode(), OLD).profiles
+    assert not read_card(json.dumps(bare()).encode(), OLD).profiles
 
 
 @pytest.mark.requirement("R-A.2-2", "R-A.2-3")

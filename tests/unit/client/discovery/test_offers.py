@@ -5,6 +5,7 @@ import pytest
 from dragoman.client.discovery.offers import Offer, binding_named, offers_of
 from dragoman.client.errors import NoInterfaceError
 from dragoman.dialects.negotiation import Version
+from dragoman.dialects.registry import shown_profiles
 from dragoman.errors import UsageError
 from dragoman.model.cards import AgentInterface
 from tests.support.client.fakes import card
@@ -82,7 +83,7 @@ def test_a_tenant_has_interfaces_of_its_own(tenant: str) -> None:
 
 def test_the_agents_of_xpr_are_called_beside_their_address() -> None:
     found = card(at("JSONRPC", "0.2", "https://a.example"))
-    offers = offers_of(found, CARD_URL, is_xpr=True)
+    offers = offers_of(found, CARD_URL, profiles=shown_profiles(("xpr:account",)))
     assert [(each.form, each.url) for each in offers if each.is_declared] == [
         ("xpr", "https://a.example/a2a"),
         ("0.3", "https://a.example/a2a"),

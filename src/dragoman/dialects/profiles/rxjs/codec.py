@@ -8,7 +8,7 @@ import msgspec
 from msgspec.structs import replace
 
 from dragoman.dialects.additions import Additions
-from dragoman.dialects.base import FrameWriter, Reading, RestDialect, RpcDialect
+from dragoman.dialects.base import FrameWriter, HttpRules, Reading, RestDialect, RpcDialect
 from dragoman.dialects.profiles.rxjs.errors import error_object, http_error, last_error
 from dragoman.dialects.profiles.rxjs.questions import dress, dress_for_tools
 from dragoman.dialects.profiles.rxjs.requests import (
@@ -48,6 +48,23 @@ FOR_TOOLS: Final = Additions(dress=dress_for_tools, ends_at_pauses=False)
 """What a peer gets that has shown that it knows parts which are tools."""
 
 
+def _last_error(event: StreamResponse) -> bytes:
+    error = last_error(event)
+    return b"" if error is None else _encode(error)
+
+
+_HTTP: Final = HttpRules(
+    error_statuses=frozenset({401, 405, 413, 415, 429, 503}),
+    bad_envelope_status=400,
+    stream_headers=((b"cache-control", b"no-cache"),),
+    http1_stream_headers=((b"connection", b"keep-alive"),),
+    heartbeat=b": keep-alive\n\n",
+    # Why a task has failed follows its end.
+    last_error=_last_error,
+    outlasts_pauses=True,
+)
+
+
 class _Base(RpcDialect, RestDialect, Protocol):
     """0.3, on both bindings."""
 
@@ -64,6 +81,7 @@ class Rxjs:
 
     has_final: bool = True
     has_messages: bool = True
+    http: HttpRules = _HTTP
 
     def __init__(self, base: _Base, for_tools: Rxjs | None = None) -> None:
         self._base = base
@@ -109,11 +127,6 @@ class Rxjs:
     def frame_writer(self) -> FrameWriter:
         """Return what writes the events of one stream."""
         return self._base.frame_writer()
-
-    def last_error(self, event: StreamResponse) -> bytes:
-        """Return the error that follows the last event of a stream; b"" if none does."""
-        error = last_error(event)
-        return b"" if error is None else _encode(error)
 
     def encode_notification(self, event: EventDocument, task: TaskDocument) -> bytes:
         """Write what a webhook is told."""

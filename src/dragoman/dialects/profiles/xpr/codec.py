@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, NoReturn
 import msgspec
 from msgspec.structs import replace
 
-from dragoman.dialects.base import Reading
+from dragoman.dialects.base import HttpRules, Reading
 from dragoman.dialects.legacy.error_readers import read_error_object
 from dragoman.dialects.profiles.xpr.answers import decode_task
 from dragoman.dialects.profiles.xpr.decode import decode_send, decode_task_request
@@ -43,6 +43,7 @@ class Xpr:
 
     has_final: bool = True
     has_messages: bool = False
+    http: HttpRules = HttpRules(error_statuses=frozenset({413}), has_error_headers=False)
 
     def __init__(self, shown_id: str = "", *, owner: str = "") -> None:
         """Take on what a peer knows.

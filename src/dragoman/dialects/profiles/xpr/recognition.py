@@ -7,28 +7,19 @@ who they are in ``xpr:callerAccount``, and sign.
 
 from __future__ import annotations
 
-from enum import Enum
 from typing import Final
 
 import msgspec
 from msgspec import Struct, field
 
+from dragoman.dialects.profiles.base import Claim
 from dragoman.dialects.profiles.xpr.members import CALLER
 from dragoman.dialects.violations import DECODER_ERRORS
 
-__all__ = ("Verdict", "recognise")
+__all__ = ("recognise",)
 
 _SENDS: Final = frozenset({"message/send", "message/stream"})
 _ABOUT_TASKS: Final = frozenset({"tasks/get", "tasks/cancel"})
-
-
-class Verdict(Enum):
-    """What is known of a request."""
-
-    XPR = "xpr"
-    OTHER = "other"
-    BY_TASK = "by task"
-    """The request has nothing to tell by but the task it is about, and how that was begun."""
 
 
 class _Part(Struct):
@@ -50,30 +41,28 @@ class _Params(Struct):
 _look: Final = msgspec.json.Decoder(_Params).decode
 
 
-def recognise(
-    method: str, params: bytes, *, is_expected: bool, is_known_elsewhere: bool
-) -> Verdict:
+def recognise(method: str, params: bytes, *, is_expected: bool, is_known: bool) -> Claim:
     """Tell whether a request without a version is one of this network.
 
     Args:
         is_expected: something beside the request speaks for it: it is signed, or it comes to where
             callers sign.
-        is_known_elsewhere: a version of A2A has this method.
+        is_known: a version of A2A has this method.
     """
     try:
         found = _look(params)
     except DECODER_ERRORS:
         found = _Params()
     if found.caller is not None:
-        return Verdict.XPR
+        return Claim.YES
     if method in _SENDS:
         message = found.message
         is_theirs = message is None or message.message_id is None or _names_task(found)
         is_told = is_expected or (method == "message/send" and _has_types(message))
-        return Verdict.XPR if is_theirs and is_told else Verdict.OTHER
+        return Claim.YES if is_theirs and is_told else Claim.NO
     if method in _ABOUT_TASKS:
-        return Verdict.BY_TASK
-    return Verdict.XPR if is_expected and not is_known_elsewhere else Verdict.OTHER
+        return Claim.ASK_TASK
+    return Claim.YES if is_expected and not is_known else Claim.NO
 
 
 def _names_task(params: _Params) -> bool:

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from dragoman.dialects.base import Reading
-from dragoman.dialects.profiles.rxjs_dialects import (
+from dragoman.dialects.profiles.rxjs.profile import (
     RXJS_DIALECT,
     RXJS_REST_DIALECT,
     RXJS_REST_TOOLS_DIALECT,
@@ -155,4 +155,6 @@ def test_errors_are_those_of_the_profile() -> None:
 
 
 def test_what_a_task_failed_for_follows_its_end() -> None:
-    assert RXJS_DIALECT.last_error(question()) == b""
+    last_error = RXJS_DIALECT.http.last_error
+    assert last_error is not None
+    assert last_error(question()) == b""

@@ -1,9 +1,10 @@
 import msgspec
 import pytest
 
-from dragoman.dialects.profiles.xpr.recognition import Verdict, recognise
+from dragoman.dialects.profiles.base import Claim
+from dragoman.dialects.profiles.xpr.recognition import recognise
 
-XPR, OTHER, BY_TASK = Verdict.XPR, Verdict.OTHER, Verdict.BY_TASK
+XPR, OTHER, BY_TASK = Claim.YES, Claim.NO, Claim.ASK_TASK
 TYPED = {"message": {"role": "user", "parts": [{"type": "text", "text": "x"}]}}
 KIND = {"message": {"role": "user", "parts": [{"kind": "text", "text": "x"}]}}
 BOTH = {"message": {"role": "user", "parts": [{"type": "text", "kind": "text", "text": "x"}]}}
@@ -38,15 +39,15 @@ CLAIMED = {**NAMED, "xpr:callerAccount": "alice"}
     ],
 )
 def test_requests_are_told_by_what_they_say(
-    method: str, params: object, expected: Verdict, unexpected: Verdict
+    method: str, params: object, expected: Claim, unexpected: Claim
 ) -> None:
     body = msgspec.json.encode(params)
     for is_expected, verdict in ((True, expected), (False, unexpected)):
-        found = recognise(method, body, is_expected=is_expected, is_known_elsewhere=True)
+        found = recognise(method, body, is_expected=is_expected, is_known=True)
         assert found is verdict
 
 
 @pytest.mark.parametrize("is_expected", [True, False])
 def test_a_method_that_nobody_has_is_refused_where_it_is_expected(*, is_expected: bool) -> None:
-    found = recognise("dance", b"{}", is_expected=is_expected, is_known_elsewhere=False)
+    found = recognise("dance", b"{}", is_expected=is_expected, is_known=False)
     assert found is (XPR if is_expected else OTHER)
