@@ -27,7 +27,6 @@ NO_BEHAVIOUR: Final = frozenset(
         "service/service.py",
         "service/worker.py",
         "stores/base.py",
-        "stores/maintenance.py",
         "stores/scope.py",
         "stores/webhooks.py",
         # Values: what happens on a connection, and what may.
@@ -99,7 +98,6 @@ SHOWN_ELSEWHERE: Final = {
     "stores/memory/store.py": "contracts/test_task_store.py",
     "stores/memory/shared.py": "contracts/test_shared_task_store.py",
     "stores/postgres/commits.py": "unit/stores/postgres/test_store.py",
-    "stores/postgres/inspection.py": "unit/stores/postgres/test_keeping.py",
     "stores/postgres/lookups.py": "unit/stores/postgres/test_store.py",
     "stores/postgres/pool.py": "unit/stores/postgres/test_store.py",
     "stores/postgres/reader.py": "contracts/test_task_store.py",
@@ -107,7 +105,6 @@ SHOWN_ELSEWHERE: Final = {
     "stores/postgres/writes.py": "unit/stores/postgres/test_steps.py",
     "stores/memory/webhooks.py": "contracts/test_webhook_store.py",
     "stores/sqlite/connection.py": "unit/stores/sqlite/test_store.py",
-    "stores/sqlite/keeping.py": "unit/cli/commands/test_db.py",
     "stores/sqlite/lock.py": "unit/stores/sqlite/test_store.py",
     "stores/sqlite/reader.py": "contracts/test_task_store.py",
     "stores/sqlite/rows.py": "contracts/test_task_store.py",

@@ -12,7 +12,7 @@ from typing import Final
 
 import pytest
 
-from dragoman.stores.sqlite.inspection import looking_at
+from dragoman.stores.sqlite.maintenance import looking_at
 from dragoman.stores.sqlite.webhook_rows import WebhookRows
 from tests.cli.calling import Cli
 from tests.durability.waiting import until

@@ -10,14 +10,14 @@ from dragoman.errors import UsageError
 
 if TYPE_CHECKING:
     from dragoman.stores.base import TaskStore
-    from dragoman.stores.maintenance import Keeper
+    from dragoman.stores.maintenance import Maintenance
 
 __all__ = (
     "beside",
     "database_path",
-    "find_keeper",
     "is_postgres",
     "key_file",
+    "open_maintenance",
     "open_store",
     "without_password",
 )
@@ -55,7 +55,7 @@ def open_store(url: str) -> TaskStore:
     return SQLiteTaskStore(path)
 
 
-def find_keeper(url: str, folder: Path) -> Keeper:
+def open_maintenance(url: str, folder: Path) -> Maintenance:
     """Return what looks after the store of an address from outside, beside a server or without one.
 
     Args:
@@ -68,17 +68,17 @@ def find_keeper(url: str, folder: Path) -> Keeper:
         raise UsageError(message)
     if is_postgres(url):
         try:
-            from dragoman.stores.postgres.keeping import (  # noqa: PLC0415 - only when asked for
-                PostgresKeeper,
+            from dragoman.stores.postgres.maintenance import (  # noqa: PLC0415 - only when asked for
+                PostgresMaintenance,
             )
         except ModuleNotFoundError as error:
             raise _missing(error) from error
 
-        return PostgresKeeper(url)
+        return PostgresMaintenance(url)
     path = folder / database_path(url)
-    from dragoman.stores.sqlite.keeping import SQLiteKeeper  # noqa: PLC0415 - only when asked for
+    from dragoman.stores.sqlite.maintenance import SQLiteMaintenance  # noqa: PLC0415 - only when asked for
 
-    return SQLiteKeeper(path)
+    return SQLiteMaintenance(path)
 
 
 def beside(url: str, name: str) -> str:

@@ -7,10 +7,10 @@ import pytest
 from dragoman import stores
 from dragoman.errors import UsageError
 from dragoman.stores.memory.store import MemoryTaskStore
-from dragoman.stores.opening import beside, find_keeper, is_postgres, open_store
-from dragoman.stores.postgres.keeping import PostgresKeeper
+from dragoman.stores.opening import beside, is_postgres, open_maintenance, open_store
+from dragoman.stores.postgres.maintenance import PostgresMaintenance
 from dragoman.stores.postgres.store import PostgresTaskStore
-from dragoman.stores.sqlite.keeping import SQLiteKeeper
+from dragoman.stores.sqlite.maintenance import SQLiteMaintenance
 from dragoman.stores.sqlite.store import SQLiteTaskStore
 
 
@@ -72,7 +72,7 @@ def test_an_address_that_is_mistyped_does_not_tell_its_password() -> None:
 
 
 def keeper_here(url: str) -> object:
-    return find_keeper(url, Path())
+    return open_maintenance(url, Path())
 
 
 @pytest.mark.parametrize("find", [open_store, keeper_here])
@@ -89,21 +89,21 @@ def test_without_the_driver_the_extra_is_named(
 
 
 def test_a_relative_path_is_looked_for_in_the_folder() -> None:
-    keeper = find_keeper("sqlite:///tasks.db", Path("/srv"))
-    assert isinstance(keeper, SQLiteKeeper)
+    keeper = open_maintenance("sqlite:///tasks.db", Path("/srv"))
+    assert isinstance(keeper, SQLiteMaintenance)
     assert keeper.name == "/srv/tasks.db"
-    assert find_keeper("sqlite:////var/tasks.db", Path("/srv")).name == "/var/tasks.db"
+    assert open_maintenance("sqlite:////var/tasks.db", Path("/srv")).name == "/var/tasks.db"
 
 
 def test_a_database_has_a_keeper() -> None:
-    keeper = find_keeper("postgres://me:secret@db/x", Path("/srv"))
-    assert isinstance(keeper, PostgresKeeper)
+    keeper = open_maintenance("postgres://me:secret@db/x", Path("/srv"))
+    assert isinstance(keeper, PostgresMaintenance)
     assert keeper.name == "postgresql://me@db/x"
 
 
 def test_memory_has_nothing_to_look_at() -> None:
     with pytest.raises(UsageError, match="nothing to look at"):
-        find_keeper("memory:", Path())
+        open_maintenance("memory:", Path())
 
 
 @pytest.mark.parametrize(

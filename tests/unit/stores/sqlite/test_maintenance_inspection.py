@@ -7,8 +7,8 @@ import pytest
 from dragoman.errors import StoreError, UsageError
 from dragoman.model.tasks import TaskState
 from dragoman.stores.base import Scope
-from dragoman.stores.records import TaskRecord
-from dragoman.stores.sqlite.inspection import looking_at, read_record
+from dragoman.stores.maintenance import TaskRecord
+from dragoman.stores.sqlite.maintenance import looking_at, read_record
 from tests.support.stores.sqlite.populated import change, populate, task_of, value
 
 

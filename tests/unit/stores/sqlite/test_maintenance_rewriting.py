@@ -8,11 +8,9 @@ import pytest
 
 from dragoman.errors import UsageError
 from dragoman.stores.shared.sql import read_migrations
-from dragoman.stores.sqlite.checking import check_database
-from dragoman.stores.sqlite.inspection import looking_at
 from dragoman.stores.sqlite.lock import FileLock
+from dragoman.stores.sqlite.maintenance import check_database, looking_at, upgrade, vacuum
 from dragoman.stores.sqlite.schema import APPLICATION_ID, latest_version
-from dragoman.stores.sqlite.upkeep import upgrade, vacuum
 from tests.support.stores.sqlite.populated import change, populate, value
 
 Work = Callable[[Path], tuple[int, int]]

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from dragoman.errors import StoreError, UsageError
-from dragoman.stores.sqlite.beside import changing
 from dragoman.stores.sqlite.connection import prepare_database
+from dragoman.stores.sqlite.maintenance import changing
 
 _ADD = "INSERT INTO dead_letters VALUES ('t', 'w', 1, 1, '', 0, 0)"
 _COUNT = "SELECT count(*) FROM dead_letters"

@@ -1,6 +1,6 @@
 from msgspec.structs import replace
 
-from dragoman.stores.records import Segment
+from dragoman.stores.maintenance import Segment
 from tests.unit.stores.shared.test_checking import WORKING
 
 

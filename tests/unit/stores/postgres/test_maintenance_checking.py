@@ -2,9 +2,8 @@ from typing import Final
 
 import pytest
 
-from dragoman.stores.postgres.checking import RULES
-from dragoman.stores.postgres.keeping import PostgresKeeper
-from dragoman.stores.shared.checking import Finding
+from dragoman.stores.maintenance import Finding
+from dragoman.stores.postgres.maintenance import RULES, PostgresMaintenance
 from tests.support.stores.postgres.looking import ask
 from tests.support.stores.postgres.populated import EXPECTED_TASKS, change, populated, task_of
 
@@ -16,14 +15,14 @@ def url() -> str:
 
 def check(url: str) -> list[Finding]:
     findings: list[Finding] = []
-    PostgresKeeper(url).check(findings.append, lambda _, __: None)
+    PostgresMaintenance(url).check(findings.append, lambda _, __: None)
     return findings
 
 
 def test_what_a_server_leaves_behind_is_in_order(url: str) -> None:
     told: list[tuple[int, int]] = []
     findings: list[Finding] = []
-    PostgresKeeper(url).check(findings.append, lambda done, total: told.append((done, total)))
+    PostgresMaintenance(url).check(findings.append, lambda done, total: told.append((done, total)))
     assert findings == []
     assert told == [(EXPECTED_TASKS, EXPECTED_TASKS)]
 

@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.stores.shared.checking import Finding
-from dragoman.stores.sqlite.checking import RULES, check_database
-from dragoman.stores.sqlite.inspection import looking_at
+from dragoman.stores.maintenance import Finding
+from dragoman.stores.sqlite.maintenance import RULES, check_database, looking_at
 from tests.support.stores.sqlite.populated import EXPECTED_TASKS, change, populate, task_of, value
 
 
