@@ -17,9 +17,13 @@ from dragoman.stores.maintenance import Finding, TaskRecord, record_of
 from dragoman.stores.shared.checking import TASK_RULES, check_task
 from dragoman.stores.shared.sql import read_queries
 from dragoman.stores.shared.states import STATES
-from dragoman.stores.sqlite.connection import connect_reader, connect_writer, prepare_database
+from dragoman.stores.sqlite.connection import (
+    connect_reader,
+    connect_writer,
+    is_full,
+    prepare_database,
+)
 from dragoman.stores.sqlite.lock import FileLock
-from dragoman.stores.sqlite.room import is_full
 from dragoman.stores.sqlite.schema import (
     check_current,
     check_not_newer,
@@ -27,7 +31,7 @@ from dragoman.stores.sqlite.schema import (
     expected_schema,
     stored_version,
 )
-from dragoman.stores.sqlite.webhook_rows import WebhookRows
+from dragoman.stores.sqlite.webhooks import WebhookRows
 from dragoman.stores.webhooks import DeadLetter, LetterKey, Webhook, WebhookKey
 
 __all__ = (

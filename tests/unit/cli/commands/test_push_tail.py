@@ -13,7 +13,7 @@ import pytest
 
 from dragoman.cli.commands.push_tail import changes, look
 from dragoman.stores.sqlite.maintenance import SQLiteMaintenance, changing
-from dragoman.stores.sqlite.webhook_rows import WebhookRows
+from dragoman.stores.sqlite.webhooks import WebhookRows
 from dragoman.stores.webhooks import WebhookKey
 from tests.cli.calling import Cli
 from tests.support.cli.pushing import NOW_MS, SECRETS, Pushing

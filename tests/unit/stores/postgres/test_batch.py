@@ -6,13 +6,16 @@ from msgspec.structs import replace
 from dragoman.errors import ConflictError
 from dragoman.model.tasks import TaskState
 from dragoman.stores.base import Placed
-from dragoman.stores.postgres.steps import LogStep, PostStep, TakeOverStep, plan_steps
-from dragoman.stores.postgres.writes import (
+from dragoman.stores.postgres.batch import (
+    LogStep,
     Post,
+    PostStep,
     Release,
     TakeOver,
+    TakeOverStep,
     Write,
     is_urgent,
+    plan_steps,
     size_of,
 )
 from dragoman.stores.shared.folding import RefusedError

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from dragoman.errors import UsageError
+from dragoman.stores.sqlite.connection import is_full
 from dragoman.stores.sqlite.lock import FileLock
-from dragoman.stores.sqlite.room import is_full
 
 
 def failure(code: int) -> sqlite3.OperationalError:
