@@ -95,6 +95,10 @@ SHOWN_ELSEWHERE: Final = {
     "server/webhooks/registrations.py": "scenarios/test_push.py",
     # Stores keep the promises of one port, shown for all of them alike.
     "server/tasks/ending.py": "unit/server/tasks/test_task_end.py",
+    # Stores are found by their addresses.
+    "stores/memory/address.py": "unit/stores/test_opening.py",
+    "stores/postgres/address.py": "unit/stores/test_opening.py",
+    "stores/sqlite/address.py": "unit/stores/test_opening.py",
     "stores/memory/store.py": "contracts/test_task_store.py",
     "stores/memory/shared.py": "contracts/test_shared_task_store.py",
     "stores/postgres/commits.py": "unit/stores/postgres/test_store.py",

@@ -7,7 +7,15 @@ import pytest
 from dragoman import stores
 from dragoman.errors import UsageError
 from dragoman.stores.memory.store import MemoryTaskStore
-from dragoman.stores.opening import beside, is_postgres, open_maintenance, open_store
+from dragoman.stores.opening import (
+    beside,
+    database_path,
+    is_shared,
+    key_file,
+    open_maintenance,
+    open_store,
+    store_file,
+)
 from dragoman.stores.postgres.maintenance import PostgresMaintenance
 from dragoman.stores.postgres.store import PostgresTaskStore
 from dragoman.stores.sqlite.maintenance import SQLiteMaintenance
@@ -61,8 +69,8 @@ def test_postgres_names_a_database(scheme: str) -> None:
     store = open_store(f"{scheme}://me:secret@db.example:5433/tasks?sslmode=require")
     assert isinstance(store, PostgresTaskStore)
     assert store.database.name == "postgresql://me@db.example:5433/tasks"
-    assert is_postgres(f"{scheme}://db/x")
-    assert not is_postgres("sqlite:///x")
+    assert is_shared(f"{scheme}://db/x")
+    assert not is_shared("sqlite:///x")
 
 
 def test_an_address_that_is_mistyped_does_not_tell_its_password() -> None:
@@ -126,3 +134,29 @@ def test_a_name_without_letters_has_one_too() -> None:
 def test_a_database_has_nothing_beside_it() -> None:
     with pytest.raises(UsageError, match="nothing beside a database"):
         beside("postgres://host/db", "Flights")
+
+
+@pytest.mark.parametrize(
+    ("url", "file", "key"),
+    [
+        ("sqlite:///data/tasks.db", "data/tasks.db", "data/tasks.db.key"),
+        ("postgres://host/db", None, None),
+        ("memory:", None, None),
+    ],
+)
+def test_a_store_that_is_a_file_has_its_key_beside_it(
+    url: str, file: str | None, key: str | None
+) -> None:
+    assert store_file(url) == (file and Path(file))
+    assert key_file(url) == (key and Path(key))
+
+
+@pytest.mark.parametrize("url", ["postgres://host/db", "memory:", "tasks.db"])
+def test_only_a_store_that_is_a_file_has_a_path(url: str) -> None:
+    with pytest.raises(UsageError, match="is no store; known forms: sqlite:///"):
+        database_path(url)
+
+
+@pytest.mark.parametrize("url", ["memory:", "memory:x", "sqlite:///x", "postgres:x", "", "x"])
+def test_what_one_server_has_to_itself_is_not_shared(url: str) -> None:
+    assert not is_shared(url)

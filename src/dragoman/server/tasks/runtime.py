@@ -38,7 +38,7 @@ from dragoman.server.webhooks.keys import PushKeys
 from dragoman.server.webhooks.setup import Pushing
 from dragoman.service.worker import Worker
 from dragoman.stores.base import SharedTaskStore, StoredTask, TaskStore
-from dragoman.stores.opening import is_postgres, key_file, open_store
+from dragoman.stores.opening import is_shared, key_file, open_store
 from dragoman.stores.webhooks import PendingOverview
 
 __all__ = ("Runtime",)
@@ -345,6 +345,6 @@ def _take_all(stored: StoredTask) -> bool:
 def _vault_of(settings: Settings) -> Vault:
     if settings.secrets_key is not None:
         return Vault(Path(settings.secrets_key))
-    if is_postgres(settings.store):
+    if is_shared(settings.store):
         return Vault(why_none=_NO_COMMON_KEY)
     return Vault(key_file(settings.store))
