@@ -16,7 +16,6 @@ SOURCE: Final = TESTS.parent / "src" / "dragoman"
 NO_BEHAVIOUR: Final = frozenset(
     {
         # Ports: what they promise is shown by each implementation.
-        "auth/incoming/authenticator.py",
         "bus/base.py",
         "client/transports/http_answer.py",
         "client/transports/base.py",

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from dragoman.auth.cards.jws import ALGORITHMS, Jws, is_signed_with
-from dragoman.auth.incoming.refusing import BadCredentialsError
+from dragoman.auth.incoming.authenticator import BadCredentialsError
 from dragoman.auth.shared.key_sets import Key
 from dragoman.errors import UsageError
 

@@ -2,8 +2,8 @@ import pytest
 
 from dragoman.auth.outgoing.certificates import ClientCertificate
 from dragoman.auth.outgoing.credentials import ApiKey, Basic, Bearer, Custom, OriginBound
-from dragoman.auth.outgoing.fitting import UnfitError, describe, fit, fits_all
 from dragoman.auth.outgoing.grants import ClientCredentials, DeviceCode, Grant
+from dragoman.auth.outgoing.schemes import UnfitError, describe, fit, fits_all
 from dragoman.model.security import (
     APIKeySecurityScheme,
     AuthorizationCodeOAuthFlow,

@@ -4,7 +4,6 @@ from typing import ClassVar
 import pytest
 
 from dragoman.auth.outgoing.certificates import ClientCertificate
-from dragoman.auth.outgoing.choosing import Choice, Held, choose, signs_bodies
 from dragoman.auth.outgoing.credentials import (
     NOTHING,
     ApiKey,
@@ -16,6 +15,7 @@ from dragoman.auth.outgoing.credentials import (
 )
 from dragoman.auth.outgoing.errors import MissingCredentialsError
 from dragoman.auth.outgoing.grants import ClientCredentials
+from dragoman.auth.outgoing.requirements import Choice, Held, choose, signs_bodies
 from dragoman.model.cards import AgentCapabilities, AgentCard, AgentSkill
 from dragoman.model.security import (
     APIKeySecurityScheme,

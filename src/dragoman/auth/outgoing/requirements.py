@@ -22,8 +22,8 @@ from dragoman.auth.outgoing.credentials import (
     origin_bound,
 )
 from dragoman.auth.outgoing.errors import MissingCredentialsError
-from dragoman.auth.outgoing.fitting import UnfitError, describe, fit, fits_all
 from dragoman.auth.outgoing.origins import is_confidential, origin_of
+from dragoman.auth.outgoing.schemes import UnfitError, describe, fit, fits_all
 from dragoman.model.cards import AgentCard
 from dragoman.model.security import SecurityRequirement
 

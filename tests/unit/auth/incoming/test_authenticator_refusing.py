@@ -1,4 +1,4 @@
-from dragoman.auth.incoming.refusing import BadCredentialsError, refused
+from dragoman.auth.incoming.authenticator import BadCredentialsError, refused
 
 
 def test_the_peer_learns_that_and_the_log_learns_why() -> None:
