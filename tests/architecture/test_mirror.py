@@ -88,7 +88,6 @@ SHOWN_ELSEWHERE: Final = {
     "bus/nats_client.py": "contracts/test_bus_nats.py",
     "bus/postgres.py": "contracts/test_bus_postgres.py",
     # A webhook is registered and told as clients of every version see it.
-    "push/notification.py": "unit/push/test_delivery.py",
     "server/webhooks/sending.py": "scenarios/test_push.py",
     "server/webhooks/setup.py": "scenarios/test_push.py",
     "server/webhooks/registrations.py": "scenarios/test_push.py",

@@ -16,7 +16,7 @@ from dragoman.bus.urls import open_bus
 from dragoman.clock import Clock, SystemClock
 from dragoman.dialects.profiles.rxjs_dialects import RXJS
 from dragoman.errors import StoreError, StoreUnavailableError
-from dragoman.push.counters import Tally
+from dragoman.push.notification import PushCounters
 from dragoman.server.admission.authorization import Access
 from dragoman.server.admission.rate_limits import RateLimits
 from dragoman.server.http import gauges
@@ -92,7 +92,7 @@ class Runtime:
         self._push_keys = push_keys or PushKeys(settings, self.clock)
         self._rates = rates
         self._pushing: Pushing | None = None
-        self.tally: Final = Tally()
+        self.tally: Final = PushCounters()
         self._parts: tuple[TaskStore, Runner, LocalService] | None = None
         self._starting: asyncio.Lock | None = None
 

@@ -19,7 +19,7 @@ from dragoman.engine.fold import TaskFold
 from dragoman.errors import StoreError
 from dragoman.model.documents import EventDocument, TaskDocument
 from dragoman.push.events import Found, first_news
-from dragoman.push.notification import Parcel
+from dragoman.push.notification import OutgoingNotification
 from dragoman.push.sender import Notice
 from dragoman.server.tasks.delivery import trace_at
 from dragoman.stores.base import TaskStore
@@ -67,11 +67,11 @@ class Notices:
                 break
         return found
 
-    async def _write(self, webhook: Webhook, event: EventDocument) -> Parcel:
+    async def _write(self, webhook: Webhook, event: EventDocument) -> OutgoingNotification:
         dialect = _dialect_of(webhook)
         is_old = dialect.name != V1_0_DIALECT.name
         task = await self._task_at(webhook, event) if is_old else _NO_TASK
-        return Parcel(
+        return OutgoingNotification(
             id=notification_id(webhook, event.seq),
             body=dialect.encode_notification(event, task),
             version=dialect.name.partition("+")[0],

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from dragoman.egress import Egress
     from dragoman.model.push import TaskPushNotificationConfig
     from dragoman.push.delivery import Deliverer
-    from dragoman.push.notification import Parcel
-    from dragoman.push.outcomes import Outcome
+    from dragoman.push.notification import OutgoingNotification
+    from dragoman.push.schedule import Outcome
 
 __all__ = ("Post",)
 
@@ -42,8 +42,10 @@ class Post:
             InvalidParamsError: it cannot be called, or does not want to be.
         """
         from dragoman.egress.urls import read_url  # noqa: PLC0415 - see above
-        from dragoman.push.challenge import ask_for_consent  # noqa: PLC0415 - see above
-        from dragoman.push.registration import check_registration  # noqa: PLC0415 - see above
+        from dragoman.push.registration import (  # noqa: PLC0415 - see above
+            ask_for_consent,
+            check_registration,
+        )
 
         egress, _ = self._make()
         await check_registration(config, egress)
@@ -51,7 +53,9 @@ class Post:
             await ask_for_consent(config.url, egress)
         return read_url(config.url, egress.policy).host
 
-    async def deliver(self, config: TaskPushNotificationConfig, parcel: Parcel) -> Outcome:
+    async def deliver(
+        self, config: TaskPushNotificationConfig, parcel: OutgoingNotification
+    ) -> Outcome:
         """Make one attempt to deliver a notification."""
         _, deliverer = self._make()
         self._refresh_keys()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from dragoman.clock import Clock
-from dragoman.push.counters import Tally
+from dragoman.push.notification import PushCounters
 from dragoman.push.schedule import RetryPlan
 from dragoman.push.sender import NotificationSender, SenderLimits
 from dragoman.server.settings import Settings
@@ -32,7 +32,13 @@ class Pushing:
     """
 
     def __init__(
-        self, settings: Settings, *, store: TaskStore, clock: Clock, keys: PushKeys, tally: Tally
+        self,
+        settings: Settings,
+        *,
+        store: TaskStore,
+        clock: Clock,
+        keys: PushKeys,
+        tally: PushCounters,
     ) -> None:
         self._grace_seconds = min(_LAST_ATTEMPTS_SECONDS, settings.shutdown_grace_seconds)
         self._post = Post(settings, keys, clock)

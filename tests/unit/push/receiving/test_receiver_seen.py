@@ -1,6 +1,6 @@
 import pytest
 
-from dragoman.push.receiving.seen import Seen, Verdict
+from dragoman.push.receiving.receiver import Seen, Verdict
 from dragoman.testing.clock import FakeClock
 
 

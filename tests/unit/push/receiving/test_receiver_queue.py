@@ -2,22 +2,22 @@ import asyncio
 
 import pytest
 
-from dragoman.push.receiving.inbox import Inbox
+from dragoman.push.receiving.receiver import NotificationQueue
 
 
-async def everything(inbox: Inbox[int]) -> list[int]:
+async def everything(inbox: NotificationQueue[int]) -> list[int]:
     return [item async for item in inbox]
 
 
 async def test_items_are_handed_out_in_their_order() -> None:
-    inbox = Inbox[int](3)
+    inbox = NotificationQueue[int](3)
     assert [inbox.offer(item) for item in (1, 2, 3)] == [True, True, True]
     inbox.close()
     assert await everything(inbox) == [1, 2, 3]
 
 
 async def test_there_is_room_for_so_many() -> None:
-    inbox = Inbox[int](1)
+    inbox = NotificationQueue[int](1)
     assert inbox.offer(1)
     assert not inbox.offer(2)
     assert await anext(inbox) == 1
@@ -25,7 +25,7 @@ async def test_there_is_room_for_so_many() -> None:
 
 
 async def test_a_closed_inbox_takes_nothing() -> None:
-    inbox = Inbox[int](1)
+    inbox = NotificationQueue[int](1)
     assert not inbox.is_closed
     inbox.close()
     assert inbox.is_closed
@@ -35,7 +35,7 @@ async def test_a_closed_inbox_takes_nothing() -> None:
 
 
 async def test_all_who_wait_are_served_or_told_of_the_end() -> None:
-    inbox = Inbox[int](5)
+    inbox = NotificationQueue[int](5)
     async with asyncio.TaskGroup() as group:
         readers = [group.create_task(everything(inbox)) for _ in range(3)]
         await asyncio.sleep(0)

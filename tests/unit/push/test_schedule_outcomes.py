@@ -1,6 +1,6 @@
 import pytest
 
-from dragoman.push.outcomes import (
+from dragoman.push.schedule import (
     Answered,
     Forbidden,
     Outcome,

@@ -1,7 +1,15 @@
 import pytest
 
-from dragoman.push.breaker import BreakerRules, Breakers, is_failure_of_host
-from dragoman.push.outcomes import Answered, Forbidden, Outcome, Unanswered, Unsendable
+from dragoman.push.schedule import (
+    Answered,
+    BreakerRules,
+    Breakers,
+    Forbidden,
+    Outcome,
+    Unanswered,
+    Unsendable,
+    is_failure_of_host,
+)
 
 RULES = BreakerRules(failures=3, first_seconds=10, most_seconds=30, trial_seconds=60)
 DOWN = Unanswered(finding="refused")

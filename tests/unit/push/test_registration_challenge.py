@@ -12,8 +12,8 @@ from dragoman.cli.serving.webhook import served
 from dragoman.egress import Egress, EgressPolicy
 from dragoman.errors import InvalidParamsError
 from dragoman.push import Receiver
-from dragoman.push.challenge import VALIDATION, ask_for_consent, challenge_url
 from dragoman.push.receiving.exchange import ASGIApp, Exchange, Receive, Scope, Send
+from dragoman.push.registration import VALIDATION, ask_for_consent, challenge_url
 
 Answer = Callable[[Exchange, str], Awaitable[None]]
 
