@@ -84,9 +84,7 @@ SHOWN_ELSEWHERE: Final = {
     "bindings/base.py": "unit/bindings/test_jsonrpc.py",
     # Buses keep the promises of one port; what only one of them has is shown on a real server.
     "bus/local.py": "contracts/test_bus.py",
-    "bus/nats.py": "contracts/test_bus_nats.py",
-    "bus/nats_client.py": "contracts/test_bus_nats.py",
-    "bus/postgres.py": "contracts/test_bus_postgres.py",
+    "bus/nats/bus.py": "contracts/test_bus_nats.py",
     # A webhook is registered and told as clients of every version see it.
     "server/webhooks/sending.py": "scenarios/test_push.py",
     "server/webhooks/setup.py": "scenarios/test_push.py",

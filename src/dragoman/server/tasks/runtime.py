@@ -12,7 +12,7 @@ from typing import Final
 from dragoman import telemetry
 from dragoman.bus.base import Bus
 from dragoman.bus.local import LocalBus, LocalExchange
-from dragoman.bus.urls import open_bus
+from dragoman.bus.opening import open_bus
 from dragoman.clock import Clock, SystemClock
 from dragoman.dialects.profiles.rxjs_dialects import RXJS
 from dragoman.errors import StoreError, StoreUnavailableError

@@ -2,9 +2,9 @@ import sys
 
 import pytest
 
-from dragoman.bus.nats import NatsBus
+from dragoman.bus.nats.bus import NatsBus
+from dragoman.bus.opening import open_bus
 from dragoman.bus.postgres import PostgresBus
-from dragoman.bus.urls import open_bus
 from dragoman.errors import UsageError
 
 DATABASE = "postgres://user:secret@localhost/agents"
@@ -41,7 +41,7 @@ def test_another_address_is_refused_without_being_repeated(url: str) -> None:
 @pytest.mark.parametrize(
     ("url", "module", "library", "extra"),
     [
-        ("nats://localhost", "dragoman.bus.nats", "nats.errors", "nats"),
+        ("nats://localhost", "dragoman.bus.nats.bus", "nats.errors", "nats"),
         ("", "dragoman.bus.postgres", "asyncpg", "postgres"),
     ],
 )

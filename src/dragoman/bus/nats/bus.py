@@ -20,15 +20,23 @@ from typing import Final
 from urllib.parse import quote, unquote, urlsplit
 
 import nats.errors
+from nats.aio.client import Client
 from nats.aio.subscription import Subscription
 
 from dragoman.bus.base import Hint, InboxFilled, Spent, TaskMoved, WorkReleased
-from dragoman.bus.nats_address import NatsAddress, parse_nats_address
-from dragoman.bus.nats_client import HintClient
+from dragoman.bus.nats.address import NatsAddress, parse_nats_address
+from dragoman.bus.nats.nkeys import NKey
 from dragoman.bus.outgoing import Hints
 from dragoman.bus.remote import ANSWER_SECONDS, RemoteBus
 
-__all__ = ("NatsBus",)
+__all__ = (
+    "HintClient",
+    "NatsBus",
+)
+
+
+_logger = logging.getLogger(__name__)
+
 
 CONNECT_SECONDS: Final = 2.0
 """How long one server of a cluster may take to answer before the next is tried."""
@@ -39,8 +47,6 @@ _PLAIN: Final = re.compile(r"[A-Za-z0-9_-]+")
 _NUMBER: Final = re.compile(rb"[0-9]{1,18}")
 """What we send. Python refuses to read a number of thousands of digits, and that would end what
 reads the connection."""
-
-_logger = logging.getLogger(__name__)
 
 
 class NatsBus(RemoteBus):
@@ -231,3 +237,54 @@ def _token(text: str) -> str:
         return text
     # What quote leaves alone although it parts tokens.
     return quote(text, safe="").replace(".", "%2E")
+
+
+class HintClient(Client):
+    """nats-py's client, which gives every message to one function.
+
+    It is changed in four places that it offers no setting for. So it builds on the insides of
+    nats-py, which is why that is pinned to a minor version. The contract of the bus fails when one
+    of these methods is not called any more.
+
+    Args:
+        take: called with the subject and the content of each message.
+        nkey: the key to show without a JWT. nats-py would take another library to sign with, while
+            the one we have for everything else can do it.
+        is_tls: say nothing about ourselves to a server that does not encrypt. nats-py would send
+            the password in the clear if somebody on the way took the offer of TLS out.
+    """
+
+    def __init__(
+        self, take: Callable[[str, bytes], None], *, nkey: NKey | None, is_tls: bool
+    ) -> None:
+        super().__init__()
+        self._take = take
+        self._is_tls = is_tls
+        self._is_leaving = False
+        self._public_nkey = nkey.public if nkey is not None else None
+
+    def _connect_command(self) -> bytes:
+        if self._is_tls and not self._server_info.get("tls_required"):
+            raise nats.errors.Error("the server does not offer TLS, which tls:// demands")
+        return super()._connect_command()
+
+    async def close(self) -> None:
+        """Send what is pending and disconnect; raises RuntimeError or OSError if that fails."""
+        self._is_leaving = True
+        await super().close()
+
+    async def _close(self, status: int, do_cbs: bool = True) -> None:  # noqa: FBT001, FBT002 - as it is there
+        if not self._is_leaving:
+            # The connection is lost, or the server has had enough of it. To send what is pending
+            # fails then, and after that failure nats-py would tell nobody of the loss.
+            self._pending = []
+            self._pending_data_size = 0
+        await super()._close(status, do_cbs)
+
+    async def _process_msg(
+        self, sid: int, subject: bytes, reply: bytes, data: bytes, headers: bytes
+    ) -> None:
+        # In place of a queue and a task for each subscription: there are as many as followed tasks,
+        # and a hint is dealt with at once.
+        if sid in self._subs:
+            self._take(bytes(subject).decode(), bytes(data))

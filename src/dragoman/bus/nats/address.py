@@ -10,7 +10,7 @@ from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from msgspec import Struct
 
-from dragoman.bus.nkeys import NKey, read_credentials, read_seed
+from dragoman.bus.nats.nkeys import NKey, read_credentials, read_seed
 from dragoman.errors import UsageError
 
 __all__ = ("DEFAULT_PREFIX", "NatsAddress", "parse_nats_address")

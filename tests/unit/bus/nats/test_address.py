@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.bus.nats_address import NatsAddress, parse_nats_address
+from dragoman.bus.nats.address import NatsAddress, parse_nats_address
 from dragoman.errors import UsageError
 from tests.support.nats_keys import credentials, make_seed
 

@@ -54,7 +54,7 @@ def _postgres(url: str) -> Bus:
 
 def _nats(url: str) -> Bus:
     try:
-        from dragoman.bus.nats import NatsBus  # noqa: PLC0415 - only when asked for
+        from dragoman.bus.nats.bus import NatsBus  # noqa: PLC0415 - only when asked for
     except ModuleNotFoundError as error:
         raise _missing(error, "nats", "nats") from error
     return NatsBus(url)

@@ -3,7 +3,7 @@ import base64
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-from dragoman.bus.nkeys import NKey, read_credentials, read_seed
+from dragoman.bus.nats.nkeys import NKey, read_credentials, read_seed
 from tests.support.nats_keys import credentials, make_seed
 
 SEED = make_seed("user", bytes(range(32)))

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from dragoman.bus.base import Hint, InboxFilled, Spent, TaskMoved, WorkReleased
 from dragoman.bus.outgoing import Hints
-from dragoman.bus.payloads import PAYLOAD_BYTES, decode_payload, encode_payloads
+from dragoman.bus.postgres import PAYLOAD_BYTES, decode_payload, encode_payloads
 
 IDS = st.text(max_size=50)
 
