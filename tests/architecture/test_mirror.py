@@ -17,8 +17,6 @@ NO_BEHAVIOUR: Final = frozenset(
     {
         # Ports: what they promise is shown by each implementation.
         "bus/base.py",
-        "client/transports/http_answer.py",
-        "client/transports/base.py",
         "conformance/interface.py",
         "dialects/base.py",
         "extensions/base.py",
@@ -86,7 +84,6 @@ SHOWN_ELSEWHERE: Final = {
     "bus/local.py": "contracts/test_bus.py",
     "bus/nats/bus.py": "contracts/test_bus_nats.py",
     # A webhook is registered and told as clients of every version see it.
-    "server/webhooks/sending.py": "scenarios/test_push.py",
     "server/webhooks/setup.py": "scenarios/test_push.py",
     "server/webhooks/registrations.py": "scenarios/test_push.py",
     # Stores keep the promises of one port, shown for all of them alike.

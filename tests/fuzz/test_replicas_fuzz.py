@@ -34,7 +34,7 @@ from dragoman.model.messages import Message, Role, text_of
 from dragoman.model.operations import SendMessageRequest
 from dragoman.model.parts import Part
 from dragoman.model.tasks import Artifact, Task, TaskState
-from dragoman.server.tasks.delivery import decode_answer, decode_errand
+from dragoman.server.tasks.delivery import decode_answer, decode_delivery
 from dragoman.service.branches import branch
 from dragoman.service.service import Call
 from dragoman.service.worker import Completed, Outcome, Turn
@@ -445,7 +445,7 @@ class World:
     async def _turns(self, task_id: str) -> list[Message]:
         """Return the messages that have led to a turn of their own, but for the first."""
         journal = await self._members[0].store.read_journal(task_id)
-        return [decode_errand(entry.result).message for entry in journal if entry.kind == "turn"]
+        return [decode_delivery(entry.result).message for entry in journal if entry.kind == "turn"]
 
     async def _used(self, task_id: str) -> Counter[str]:
         """Count the turns and answers that each message has led to."""
@@ -453,7 +453,7 @@ class World:
         for entry in await self._members[0].store.read_journal(task_id):
             match entry.kind.partition("@")[0]:
                 case "turn":
-                    used[decode_errand(entry.result).message.message_id] += 1
+                    used[decode_delivery(entry.result).message.message_id] += 1
                 case "ask" | "message":
                     errand = decode_answer(entry.result).errand
                     if errand is not None:

@@ -14,7 +14,7 @@ import pytest
 from dragoman import AgentReply, File, RemoteAgent, TaskState, connect_sync
 from dragoman.client.discovery.card_cache import CardCache
 from dragoman.client.errors import CutError
-from dragoman.client.results.events import AgentEvent
+from dragoman.client.results.stream import AgentEvent
 from dragoman.errors import InternalError, TaskNotFoundError, UnsupportedOperationError
 from tests.interop.lines import LINES, Line
 from tests.interop.peculiarities import (

@@ -42,9 +42,8 @@ from dragoman.model.tasks import Task, TaskState
 if TYPE_CHECKING:
     from dragoman.agent.peers import Peers
     from dragoman.client.agent import RemoteAgent
-    from dragoman.client.results.events import AgentEvent
     from dragoman.client.results.sending import SendOptions
-    from dragoman.client.results.stream import AgentStream
+    from dragoman.client.results.stream import AgentEvent, AgentStream
     from dragoman.service.worker import Turn
 
 __all__ = ("CallOptions", "Child", "cancel_children")

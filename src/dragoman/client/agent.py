@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from dragoman.client.discovery.cards import CardReading
 from dragoman.client.discovery.finding import FoundCard
 from dragoman.client.errors import ProtocolError
-from dragoman.client.results.client_tools import Helper
+from dragoman.client.results.client_tools import ToolAnswers
 from dragoman.client.results.reply import AgentReply
 from dragoman.client.results.sending import SendOptions, request_of
 from dragoman.client.results.stream import AgentStream
@@ -113,11 +113,11 @@ class RemoteAgent:
             self,
             timeout_seconds=options.get("timeout_seconds"),
             on_event=options.get("on_event"),
-            helper=self.helper(options),
+            tool_answers=self.tool_answers(options),
         )
 
-    def helper(self, options: SendOptions | None = None) -> Helper | None:
-        """Return what runs tools in one task; None if there are none.
+    def tool_answers(self, options: SendOptions | None = None) -> ToolAnswers | None:
+        """Return what answers tool calls in one task; None if there are none.
 
         Args:
             options: of the message that the task answers; the answers are to be alike.
@@ -139,7 +139,7 @@ class RemoteAgent:
                 # The agent did not want to wait any longer, and goes on without.
                 return await task.follow()
 
-        return Helper(self._toolbox, answer)
+        return ToolAnswers(self._toolbox, answer)
 
     def conversation(self, context_id: str = "") -> Conversation:
         """Return a conversation: its messages share a context."""

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
+import msgspec
 from msgspec.structs import replace
 
 from dragoman.client.discovery.fallback import is_understood, offer_after
 from dragoman.client.discovery.offers import Offer
 from dragoman.client.errors import ClientError, CutError, UnreachableError
-from dragoman.client.message_ids import name_event, name_messages
 from dragoman.client.retry import RetryPolicy, may_repeat
 from dragoman.clock import Clock
 from dragoman.errors import (
@@ -22,22 +23,29 @@ from dragoman.errors import (
     TaskNotFoundError,
     UnauthenticatedError,
 )
+from dragoman.model.messages import Message
 from dragoman.model.operations import (
     CancelTaskRequest,
     GetTaskRequest,
+    ListTasksResponse,
     Operation,
     Request,
     SendMessageRequest,
 )
-from dragoman.model.tasks import Task, TaskState
+from dragoman.model.tasks import Task, TaskState, TaskStatus
 
 if TYPE_CHECKING:
     from dragoman.client.transports.base import Batch, Transport
     from dragoman.dialects.base import Received
+    from dragoman.model.events import StreamResponse
 
-__all__ = ("Caller",)
+__all__ = ("Caller", "answer_as", "name_event", "name_messages")
+
+T = TypeVar("T")
 
 _logger = logging.getLogger(__name__)
+
+_encode: Final = msgspec.json.Encoder().encode
 
 _CORE: Final = frozenset(
     {
@@ -53,7 +61,7 @@ class Caller:
     """Asks one agent.
 
     The interface that has once given an answer is kept to; until then, one that does not answer
-    gives way to the next (``choosing``).
+    gives way to the next (``fallback``).
 
     Args:
         offers: the ways to call the agent, the best first.
@@ -132,7 +140,7 @@ class Caller:
                     async for batch in batches:
                         has_begun = has_begun or bool(batch)
                         self._is_settled = self._is_settled or has_begun
-                        yield batch if self.offer.form == "1.0" else _named(batch)
+                        yield batch if self.offer.form == "1.0" else _with_message_ids(batch)
             except (A2AError, ClientError) as problem:
                 if has_begun:
                     raise
@@ -252,10 +260,75 @@ class Caller:
         return found if isinstance(found, Task) else None
 
 
+def answer_as(kind: type[T], answer: object) -> T:
+    """Return the answer of an operation as what every dialect reads it as.
+
+    Raises:
+        TypeError: the transport has returned something else.
+    """
+    if not isinstance(answer, kind):
+        raise TypeError(answer)
+    return answer
+
+
 def _renews(transport: Transport, problem: DragomanError) -> bool:
     """Tell whether the agent has refused what was shown to it, and other can be shown."""
     return isinstance(problem, UnauthenticatedError) and transport.renew()
 
 
-def _named(batch: Batch) -> Batch:
+def _with_message_ids(batch: Batch) -> Batch:
     return tuple([frame._replace(event=name_event(frame.event)) for frame in batch])
+
+
+# --- ids for messages that have none ------------------------------------------------------------
+#
+# Those of 0.1, and of peers that leave theirs out. The dialects leave the id of such a message
+# empty, which the model does not allow. Made of what the message says, it is the same whenever the
+# message is read, so that what is known can be told from what is new.
+
+
+def name_messages(answer: Received) -> Received:
+    """Return an answer in which every message has an id."""
+    match answer:
+        case Message():
+            return _named(answer, answer.context_id)
+        case Task():
+            return _name_task(answer)
+        case ListTasksResponse():
+            return replace(answer, tasks=tuple([_name_task(task) for task in answer.tasks]))
+        case _:
+            return answer
+
+
+def name_event(event: StreamResponse) -> StreamResponse:
+    """Return a frame of a stream in which every message has an id."""
+    if event.task is not None:
+        return replace(event, task=_name_task(event.task))
+    if event.message is not None:
+        return replace(event, message=_named(event.message, event.message.context_id))
+    update = event.status_update
+    if update is None or update.status.message is None:
+        return event
+    status = _name_status(update.status, update.task_id)
+    return replace(event, status_update=replace(update, status=status))
+
+
+def _name_task(task: Task) -> Task:
+    return replace(
+        task,
+        status=_name_status(task.status, task.id),
+        history=tuple([_named(message, task.id) for message in task.history]),
+    )
+
+
+def _name_status(status: TaskStatus, place: str) -> TaskStatus:
+    if status.message is None:
+        return status
+    return replace(status, message=_named(status.message, place))
+
+
+def _named(message: Message, place: str) -> Message:
+    if message.message_id:
+        return message
+    content = _encode((place, message.role, message.parts))
+    return replace(message, message_id=hashlib.sha256(content).hexdigest()[:32])

@@ -8,15 +8,16 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
+import httpx2
+
 from dragoman import telemetry
 from dragoman.auth.outgoing.origins import origin_of
 from dragoman.auth.outgoing.requirements import signs_bodies
 from dragoman.bindings.grpc.base import is_installed
 from dragoman.client.agent import RemoteAgent
 from dragoman.client.caller import Caller
-from dragoman.client.discovery.card_access import Address, get_card
 from dragoman.client.discovery.card_cache import CardCache
-from dragoman.client.discovery.directories import guarded, name_in
+from dragoman.client.discovery.finding import Address, get_card
 from dragoman.client.discovery.offers import BINDINGS, Binding, binding_named, offers_of
 from dragoman.client.following.polling import POLL_SECONDS
 from dragoman.client.retry import RetryPolicy
@@ -29,24 +30,24 @@ from dragoman.client.transports.tls import Tls
 from dragoman.clock import SystemClock
 from dragoman.dialects.negotiation import Version, parse_version
 from dragoman.dialects.profiles.rxjs_dialects import RXJS
+from dragoman.egress import Egress
 from dragoman.errors import UsageError
 
 if TYPE_CHECKING:
-    import httpx2
-
     from dragoman.auth.cards.keys import TrustedKeys
     from dragoman.auth.outgoing.requirements import Held
     from dragoman.client.discovery.trust import CardTrust
     from dragoman.clock import Clock
+    from dragoman.egress import EgressPolicy
     from dragoman.extensions.base import Directory
     from dragoman.model.base import JsonObject
 
-__all__ = ("Address", "connect")
+__all__ = ("Address", "connect", "guarded_client", "name_in")
 
 _CARDS: Final = CardCache()
 """The cards that this process has fetched."""
 
-_PATIENT: Final = RetryPolicy()
+_DEFAULT_RETRY: Final = RetryPolicy()
 
 
 @asynccontextmanager
@@ -66,7 +67,7 @@ async def connect(
     tools: Sequence[Tool | Callable[..., object]] = (),
     approve: Approve | None = None,
     profile: Literal["", "rxjs"] = "",
-    retry: RetryPolicy = _PATIENT,
+    retry: RetryPolicy = _DEFAULT_RETRY,
     poll_seconds: float = POLL_SECONDS,
     ca_file: str | Path | None = None,
     insecure: bool = False,
@@ -126,7 +127,7 @@ async def connect(
         name = name_in(address, directory)
         if directory is not None and name is not None:
             address = await directory.find(name)
-            http = await guarded(directory.policy, tls, stack)
+            http = await guarded_client(directory.policy, tls, stack)
         pool = HttpPool(tls, http)
         stack.push_async_callback(pool.aclose)
         demanded = _demanded(trust)
@@ -174,6 +175,28 @@ async def connect(
         if extended_card and card.capabilities.extended_agent_card:
             await agent.extended_card()
         yield agent
+
+
+def name_in(address: Address, directory: Directory | None) -> str | None:
+    """Return the name to look up in a directory, None if ``address`` is an address of its own."""
+    if directory is None or not isinstance(address, str):
+        return None
+    scheme, colon, name = address.partition(":")
+    is_name = bool(colon) and scheme == directory.scheme and not name.startswith("//")
+    return name if is_name else None
+
+
+async def guarded_client(
+    policy: EgressPolicy, tls: Tls, stack: AsyncExitStack
+) -> httpx2.AsyncClient:
+    """Return a client that calls only what a policy allows; it is closed with the stack.
+
+    Where a name leads is somebody else's word: the card and every interface it lists are called
+    within the bounds that the directory sets.
+    """
+    egress = Egress(policy, context=httpx2.create_ssl_context(tls.http()))
+    client = httpx2.AsyncClient(transport=egress, trust_env=False)
+    return await stack.enter_async_context(client)
 
 
 def _demanded(trust: CardTrust | TrustedKeys | None) -> CardTrust | None:

@@ -6,9 +6,9 @@ Beside what the port promises, its methods raise ClientError where the agent cou
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
-from dragoman.client.following.followed_task import as_task
+from dragoman.client.caller import answer_as
 from dragoman.client.following.following import Following
 from dragoman.client.following.polling import POLL_SECONDS
 from dragoman.errors import (
@@ -38,12 +38,12 @@ from dragoman.model.operations import (
     SubscribeToTaskRequest,
 )
 from dragoman.model.push import TaskPushNotificationConfig
+from dragoman.model.tasks import Task
 
 if TYPE_CHECKING:
     from dragoman.client.caller import Caller
     from dragoman.dialects.base import Received
     from dragoman.model.operations import Request
-    from dragoman.model.tasks import Task
     from dragoman.service.service import Call, EventStream
 
 __all__ = ("RemoteService",)
@@ -121,7 +121,7 @@ class RemoteService:
         except (MethodNotFoundError, InvalidRequestError):
             # 0.x reference, 5.1: only late peers of 0.3 have it.
             raise UnsupportedOperationError("This agent does not list tasks") from None
-        page = cast("ListTasksResponse", answer)
+        page = answer_as(ListTasksResponse, answer)
         documents = [_document(task, request.history_length) for task in page.tasks]
         if not request.include_artifacts:
             documents = [document.without_artifacts() for document in documents]
@@ -147,7 +147,7 @@ class RemoteService:
         """Register a webhook."""
         operation = Operation.CREATE_TASK_PUSH_NOTIFICATION_CONFIG
         answer = await self._call_about_push(operation, request, call)
-        return cast("TaskPushNotificationConfig", answer)
+        return answer_as(TaskPushNotificationConfig, answer)
 
     async def get_task_push_notification_config(
         self, request: GetTaskPushNotificationConfigRequest, call: Call
@@ -155,7 +155,7 @@ class RemoteService:
         """Return a webhook registration."""
         operation = Operation.GET_TASK_PUSH_NOTIFICATION_CONFIG
         answer = await self._call_about_push(operation, request, call)
-        return cast("TaskPushNotificationConfig", answer)
+        return answer_as(TaskPushNotificationConfig, answer)
 
     async def list_task_push_notification_configs(
         self, request: ListTaskPushNotificationConfigsRequest, call: Call
@@ -163,14 +163,14 @@ class RemoteService:
         """Return the webhook registrations of a task."""
         operation = Operation.LIST_TASK_PUSH_NOTIFICATION_CONFIGS
         answer = await self._call_about_push(operation, request, call)
-        return cast("ListTaskPushNotificationConfigsResponse", answer)
+        return answer_as(ListTaskPushNotificationConfigsResponse, answer)
 
     async def delete_task_push_notification_config(
         self, request: DeleteTaskPushNotificationConfigRequest, call: Call
     ) -> Empty:
         """Remove a webhook registration."""
         operation = Operation.DELETE_TASK_PUSH_NOTIFICATION_CONFIG
-        return cast("Empty", await self._call_about_push(operation, request, call))
+        return answer_as(Empty, await self._call_about_push(operation, request, call))
 
     async def get_extended_agent_card(
         self, request: GetExtendedAgentCardRequest, call: Call
@@ -181,7 +181,7 @@ class RemoteService:
         # Q-22: it can be read by one who does not know yet what it requires.
         extensions = tuple(dict.fromkeys((*self._extensions, *call.extensions)))
         answer = await self._caller.call(Operation.GET_EXTENDED_AGENT_CARD, request, extensions)
-        return cast("AgentCard", answer)
+        return answer_as(AgentCard, answer)
 
     async def _follow(
         self, begin: SendMessageRequest | SubscribeToTaskRequest, call: Call
@@ -253,4 +253,4 @@ class RemoteService:
 
 def _document(answer: object, history_length: int | None = None) -> TaskDocument:
     # 0.x reference, 5.10: what the older versions cannot be asked for is left out here.
-    return TaskDocument.of(as_task(answer)).with_history(history_length)
+    return TaskDocument.of(answer_as(Task, answer)).with_history(history_length)

@@ -14,14 +14,13 @@ from dragoman.clock import Clock, SystemClock
 from dragoman.dialects.profiles.rxjs_dialects import RXJS
 from dragoman.errors import MethodNotAllowedError, UsageError
 from dragoman.model.cards import AgentCard
-from dragoman.server.admission.authentication import Door
+from dragoman.server.admission.authentication import Guard
 from dragoman.server.admission.authorization import Access
 from dragoman.server.admission.client_address import Addressing
-from dragoman.server.admission.concurrency import Turnstile
-from dragoman.server.admission.content import Gate
-from dragoman.server.admission.content_limits import ContentLimits
+from dragoman.server.admission.concurrency import CallerLimits
+from dragoman.server.admission.content import ContentLimits, RequestValidator
 from dragoman.server.admission.rate_limits import RateSettings
-from dragoman.server.cards.card import CardDesk, Describes, capabilities_of
+from dragoman.server.cards.card import Describes, PublishedCards, capabilities_of
 from dragoman.server.cards.extended import ExtendedCards
 from dragoman.server.cards.published_keys import PublishedKeys
 from dragoman.server.dispatch import Dispatcher
@@ -157,7 +156,7 @@ class App:
                 "cors_origins: browsers show some credentials for any page that asks them to, so "
                 "an agent with authenticators has to name the pages instead of *"
             )
-        turnstile = Turnstile(
+        caller_limits = CallerLimits(
             limits_of(settings, RateSettings),
             clock,
             max_streams=settings.max_streams_per_owner,
@@ -167,7 +166,7 @@ class App:
         check_push(settings)
         tell_unsigned(settings)
         push_keys = PushKeys(settings, clock, is_passing=store is not None)
-        self._cards = CardDesk(
+        self._cards = PublishedCards(
             agent, clock.now_ms(), authentication, signing, has_push=settings.push
         )
         self._cards.check_size(settings.max_card_bytes)
@@ -183,21 +182,21 @@ class App:
             else None,
             on_stop=partial(_let_go, authentication, agent.presence),
             push_keys=push_keys,
-            rates=turnstile.rates,
+            rates=caller_limits.rates,
         )
         if authentication and settings.allow_anonymous:
             _logger.warning("allow_anonymous has no effect: this agent has authenticators")
-        door = Door(
+        guard = Guard(
             authentication=authentication,
             allow_anonymous=settings.allow_anonymous,
             max_body_bytes=settings.max_body_bytes,
             max_depth=settings.max_depth,
             public_url=settings.public_url,
             allows_origin=self._cors.allows if self._cors is not None else lambda _: False,
-            counter=turnstile,
+            counter=caller_limits,
             needs_body=authentication is not None and authentication.needs_body,
         )
-        gate = Gate(
+        validator = RequestValidator(
             tenants=agent.tenants,
             capabilities=capabilities_of(agent, has_push=settings.push),
             input_modes=(*agent.input_modes, *(m for s in agent.skills for m in s.input_modes)),
@@ -212,41 +211,41 @@ class App:
         )
         dispatcher = Dispatcher(
             self.runtime,
-            gate,
+            validator,
             is_strict=settings.strict_versions,
             addressing=Addressing(settings.public_url, settings.trusted_proxies),
-            turnstile=turnstile,
+            caller_limits=caller_limits,
             xpr=xpr,
             access=access,
             has_rxjs=RXJS in settings.profiles,
         )
         self._calls = HttpCalls(
             dispatcher,
-            door,
-            self.runtime.nursery,
+            guard,
+            self.runtime.background,
             stall_seconds=settings.stall_seconds,
             force_json=settings.force_json,
             xpr=xpr,
             has_rxjs=RXJS in settings.profiles,
         )
-        self._card = HttpCard(self._cards, dispatcher, door, settings)
+        self._card = HttpCard(self._cards, dispatcher, guard, settings)
         self._keys = PublishedKeys(signing, push_keys)
         self._metrics = Metrics(
             self.runtime,
             # Whoever runs the server is on its machine, or can show who it is.
-            local=Door(
+            local=Guard(
                 allow_anonymous=False,
                 max_body_bytes=settings.max_body_bytes,
                 max_depth=settings.max_depth,
                 public_url=None,
             ),
-            door=door if authentication is not None else None,
+            guard=guard if authentication is not None else None,
         )
         self.grpc: Final = GrpcServer(
             dispatcher,
             limits_of(settings, Http2Limits),
             services=_grpc_services,
-            enter=door.enter,
+            enter=guard.enter,
             is_ready=lambda: self.runtime.is_ready,
         )
 

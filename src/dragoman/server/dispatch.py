@@ -35,11 +35,11 @@ from dragoman.errors import (
 )
 from dragoman.model.operations import STREAMING, Operation, Request, SendMessageRequest
 from dragoman.server.admission import audit
-from dragoman.server.admission.authentication import Visitor
+from dragoman.server.admission.authentication import IncomingRequest
 from dragoman.server.admission.authorization import Access
 from dragoman.server.admission.client_address import Addressing
-from dragoman.server.admission.concurrency import Turnstile
-from dragoman.server.admission.content import Gate
+from dragoman.server.admission.concurrency import CallerLimits
+from dragoman.server.admission.content import RequestValidator
 from dragoman.server.admission.rate_limits import RateSettings
 from dragoman.server.http.exchange import Exchange, Header
 from dragoman.server.service import LocalService
@@ -79,11 +79,11 @@ class Dispatcher:
     def __init__(
         self,
         runtime: Runtime,
-        gate: Gate,
+        validator: RequestValidator,
         *,
         is_strict: bool,
         addressing: Addressing = _UNADDRESSED,
-        turnstile: Turnstile | None = None,
+        caller_limits: CallerLimits | None = None,
         xpr: XprPlace | None = None,
         access: Access | None = None,
         has_rxjs: bool = False,
@@ -91,9 +91,9 @@ class Dispatcher:
         self._has_rxjs = has_rxjs
         self._access = access or Access()
         self._runtime = runtime
-        self._gate = gate
+        self._validator = validator
         self._addressing = addressing
-        self._turnstile = turnstile or Turnstile(RateSettings(), runtime.clock)
+        self._caller_limits = caller_limits or CallerLimits(RateSettings(), runtime.clock)
         self._is_strict = is_strict
         self._xpr = xpr or XprPlace()
 
@@ -200,18 +200,18 @@ class Dispatcher:
         dialect: GrpcDialect,
         operation: Operation,
         params: bytes,
-        visitor: Visitor,
+        incoming: IncomingRequest,
     ) -> Answer:
         """Perform a gRPC method; ``dialect`` is the one of its service."""
-        stated = visitor.headers.get(b"a2a-version")
+        stated = incoming.headers.get(b"a2a-version")
         check_version(stated, is_old=dialect.has_final, is_strict=self._is_strict)
-        extensions = self._activate(dialect, operation, visitor)
+        extensions = self._activate(dialect, operation, incoming)
         reading = dialect.decode_request(operation, params)
         if dialect.has_final:
-            reading = await self._recall(operation, reading, dialect, visitor.principal)
-        answer = await self._perform(operation, reading, extensions, visitor)
+            reading = await self._recall(operation, reading, dialect, incoming.principal)
+        answer = await self._perform(operation, reading, extensions, incoming)
         # Over HTTP, every answer has these, errors too; here an error has RetryInfo.
-        left = visitor.allowance
+        left = incoming.allowance
         return replace(answer, headers=(*answer.headers, *left)) if left else answer
 
     def explain(self, problem: Exception) -> A2AError:
@@ -233,19 +233,19 @@ class Dispatcher:
         )
 
     def _activate(
-        self, dialect: Dialect, operation: Operation, visitor: Visitor
+        self, dialect: Dialect, operation: Operation, incoming: IncomingRequest
     ) -> tuple[str, ...]:
         """Return the extensions to activate; what is not offered is written down, and raised."""
-        requested = visitor.headers.get(b"a2a-extensions")
-        if dialect.has_final and (older := visitor.headers.get(b"x-a2a-extensions")):
+        requested = incoming.headers.get(b"a2a-extensions")
+        if dialect.has_final and (older := incoming.headers.get(b"x-a2a-extensions")):
             # 0.x reference, 4.7: the older name of the header, or both.
             requested = f"{requested},{older}" if requested else older
         try:
-            extensions = self._gate.activate(operation, requested)
-            self._gate.check_offered(operation)
+            extensions = self._validator.activate(operation, requested)
+            self._validator.check_offered(operation)
         except A2AError as error:
             # The request is not read yet, so the tenant that it names is not known.
-            audit.refused(visitor.principal.owner, operation.value, "", error)
+            audit.refused(incoming.principal.owner, operation.value, "", error)
             raise
         return extensions
 
@@ -294,10 +294,10 @@ class Dispatcher:
         operation: Operation,
         reading: Reading,
         extensions: tuple[str, ...],
-        visitor: Visitor,
+        incoming: IncomingRequest,
     ) -> Answer:
         """Perform an operation for a caller the door has let in, and write that down."""
-        who, tenant = visitor.principal.owner, reading.request.tenant
+        who, tenant = incoming.principal.owner, reading.request.tenant
         request = reading.request
         if isinstance(request, SendMessageRequest) and (
             self._xpr.is_home or isinstance(reading.answer, Xpr)
@@ -305,7 +305,7 @@ class Dispatcher:
             reading = reading._replace(request=heard_from(request, self._xpr.account_of(who)))
         serve = self._serve if telemetry.active is None else self._serve_traced
         try:
-            answer = await serve(operation, reading, extensions, visitor)
+            answer = await serve(operation, reading, extensions, incoming)
         except A2AError as error:
             audit.refused(who, operation.value, tenant, error)
             raise
@@ -317,7 +317,7 @@ class Dispatcher:
         operation: Operation,
         reading: Reading,
         extensions: tuple[str, ...],
-        visitor: Visitor,
+        incoming: IncomingRequest,
     ) -> Answer:
         """Do the same as a span; the stream that is the answer to some is no part of it."""
         tracing = telemetry.active
@@ -326,9 +326,9 @@ class Dispatcher:
         clock = self._runtime.clock
         began_ms = clock.now_ms()
         outcome = "ok"
-        with tracing.served(method, dialect, visitor.headers):
+        with tracing.served(method, dialect, incoming.headers):
             try:
-                return await self._serve(operation, reading, extensions, visitor)
+                return await self._serve(operation, reading, extensions, incoming)
             except A2AError as error:
                 outcome = spelling_of(error).reason
                 raise
@@ -340,37 +340,37 @@ class Dispatcher:
         operation: Operation,
         reading: Reading,
         extensions: tuple[str, ...],
-        visitor: Visitor,
+        incoming: IncomingRequest,
     ) -> Answer:
         request, dialect, alias, begins_anew = reading
         is_old = dialect.has_final
         is_card = operation is Operation.GET_EXTENDED_AGENT_CARD
         call = Call(
             tenant=request.tenant,
-            principal=visitor.principal,
+            principal=incoming.principal,
             dialect=dialect.name,
             extensions=extensions,
             # The versions before 1.0 know no cursors: they are shown the task as it is.
-            cursor=None if is_old else _cursor(visitor.headers.get(b"last-event-id")),
+            cursor=None if is_old else _cursor(incoming.headers.get(b"last-event-id")),
             alias=alias,
             begins_anew=begins_anew,
             ends_at_stops=is_old,
             outlasts_pauses=isinstance(dialect, Rxjs),
             always_task=not dialect.has_messages,
             # Only the card speaks of addresses, and working them out takes its time.
-            base_url=self._addressing.base_of(visitor) if is_card else "",
+            base_url=self._addressing.base_of(incoming) if is_card else "",
         )
-        self._gate.admit(request, call)
+        self._validator.admit(request, call)
         # The caller's own, whoever's records it works in.
-        self._turnstile.admit(operation, visitor, call.tenant)
+        self._caller_limits.admit(operation, incoming, call.tenant)
         if self._access.is_shared:
             call = await self._access.shared(operation, call)
         service = self._runtime.started or await self._runtime.service()
         echo = _echo(extensions, is_old=is_old) if extensions else ()
         handler = _HANDLERS[operation]
         if operation in STREAMING:
-            events = await self._turnstile.hold(
-                visitor,
+            events = await self._caller_limits.hold(
+                incoming,
                 lambda: cast("Awaitable[EventStream]", handler(service, request, call)),
             )
             return Answer(dialect, events=events, headers=echo)

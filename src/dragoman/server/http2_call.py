@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from dragoman.bindings.http2.connection import Connection
     from dragoman.bindings.http2.grpc_framing import MessageReader
     from dragoman.bindings.http2.hpack import Headers
-    from dragoman.server.admission.authentication import Visitor
+    from dragoman.server.admission.authentication import IncomingRequest
     from dragoman.server.grpc.calls import Admission, Rpc, TalkingRpc
     from dragoman.server.peers import Peer
 
@@ -84,6 +84,7 @@ class Call:
         "borrowed",
         "fields",
         "headers",
+        "incoming",
         "is_at_door",
         "is_full",
         "is_in_line",
@@ -93,7 +94,6 @@ class Call:
         "rpc",
         "task",
         "timer",
-        "visitor",
     )
 
     def __init__(
@@ -111,7 +111,7 @@ class Call:
         self.rpc = rpc
         self.headers = headers
         self.fields = fields
-        self.visitor: Visitor | None = None
+        self.incoming: IncomingRequest | None = None
         self.reader = reader
         self.begun_at: float | None = begun_at
         self.message: bytes | None = None

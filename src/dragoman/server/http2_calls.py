@@ -154,7 +154,7 @@ class CallTable:
             call.begun_at = None
             self._uploads.give_back(call)
             call.task = self._served.spawn(call.answer())
-        elif call.visitor is not None or call.rpc.admit is None:
+        elif call.incoming is not None or call.rpc.admit is None:
             self._uploads.ask(call)
         elif not call.is_at_door and self._uploads.is_short(call):
             # What is short comes unasked, and costs as much as refusing it.

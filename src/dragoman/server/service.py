@@ -50,14 +50,13 @@ from dragoman.model.push import TaskPushNotificationConfig
 from dragoman.model.timestamps import parse_timestamp
 from dragoman.server.admission.authorization import Access
 from dragoman.server.page_tokens import decode_page_token, encode_page_token
-from dragoman.server.replicas.remote_tasks import Elsewhere
+from dragoman.server.replicas.remote_tasks import RemoteTasks
 from dragoman.server.tasks.ending import is_ending
 from dragoman.server.tasks.inbox import NO_STORE, will_go_on
-from dragoman.server.tasks.recovery import document_of
-from dragoman.server.tasks.shared_timeout import Patience
-from dragoman.server.tasks.starting import Accepted, Posted, Sender, Sent
-from dragoman.server.tasks.streams import Channel, Follower, Hub
-from dragoman.server.tasks.supervisor import Runner
+from dragoman.server.tasks.restoring import document_of
+from dragoman.server.tasks.starting import Accepted, MessageIntake, Posted, Sent
+from dragoman.server.tasks.streams import Channel, Follower, Hub, SharedTimeout
+from dragoman.server.tasks.supervisor import TaskSupervisor
 from dragoman.server.tasks.task import LiveTask
 from dragoman.server.tasks.watcher import TaskLostError
 from dragoman.server.webhooks.registrations import Webhooks
@@ -91,21 +90,21 @@ class LocalService:
         self,
         *,
         store: TaskStore,
-        runner: Runner,
-        sender: Sender,
+        supervisor: TaskSupervisor,
+        sender: MessageIntake,
         hub: Hub,
         wait_seconds: float,
         access: Access | None = None,
         extended_card: ExtendedCard | None = None,
-        elsewhere: Elsewhere | None = None,
+        remote_tasks: RemoteTasks | None = None,
         webhooks: Webhooks | None = None,
     ) -> None:
-        self._elsewhere = elsewhere
+        self._remote_tasks = remote_tasks
         self._store = store
-        self._runner = runner
+        self._supervisor = supervisor
         self._sender = sender
         self._hub = hub
-        self._patience = Patience(wait_seconds)
+        self._patience = SharedTimeout(wait_seconds)
         self._access = access or Access()
         self._extended_card = extended_card
         self._webhooks = webhooks
@@ -129,7 +128,7 @@ class LocalService:
                 )
         except (SentBeforeError, TaskLostError):
             # Another replica was faster; what it has made of the message or the task is known now.
-            if self._elsewhere is None or tries == 1:
+            if self._remote_tasks is None or tries == 1:
                 raise UnavailableError(_OUTRUN) from None
             return await self.send_message(request, call, tries=tries - 1)
         return document.with_history(configuration.history_length)
@@ -147,7 +146,7 @@ class LocalService:
                 sent.settled.cancel()
             return await _durable_document(live)
         except TaskLostError:
-            if self._elsewhere is None or not live.is_stored:
+            if self._remote_tasks is None or not live.is_stored:
                 raise
             # The message is delivered; only what comes of it happens elsewhere.
             stored = await self._load(live.scope, live.task_id)
@@ -158,12 +157,12 @@ class LocalService:
     ) -> TaskDocument:
         """Return a task that is not live here, once it has ended or paused if that is awaited."""
         stored = sent.stored if isinstance(sent, Posted) else sent
-        if self._elsewhere is None:
+        if self._remote_tasks is None:
             return document_of(stored)
         after = sent.after if isinstance(sent, Posted) else stored.seq
         is_at_work = not (stored.state.is_terminal or stored.state.is_interrupted)
         if is_awaited and (isinstance(sent, Posted) or is_at_work or will_go_on(stored)):
-            await self._patience.wait(self._elsewhere.settled(stored, after))
+            await self._patience.wait(self._remote_tasks.settled(stored, after))
         return document_of(await self._load(stored.scope, stored.id))
 
     async def send_streaming_message(
@@ -204,7 +203,7 @@ class LocalService:
             )
         except (SentBeforeError, TaskLostError):
             # As for ``send_message``.
-            if self._elsewhere is None or tries == 1:
+            if self._remote_tasks is None or tries == 1:
                 raise UnavailableError(_OUTRUN) from None
             return await self.send_streaming_message(request, call, tries=tries - 1)
 
@@ -251,7 +250,7 @@ class LocalService:
         try:
             return await self._cancel(request, call)
         except (SentBeforeError, TaskLostError):
-            if self._elsewhere is None:
+            if self._remote_tasks is None:
                 raise UnavailableError(_OUTRUN) from None
             return await self._cancel(request, call)
 
@@ -261,14 +260,14 @@ class LocalService:
             raise TaskNotCancelableError(task.id, task.state.value)  # R-3.1.5-3
         if (
             isinstance(task, StoredTask)
-            and self._elsewhere is not None
-            and not self._elsewhere.is_free(task)
+            and self._remote_tasks is not None
+            and not self._remote_tasks.is_free(task)
         ):
-            await self._elsewhere.cancel(task)
+            await self._remote_tasks.cancel(task)
             return document_of(await self._load(task.scope, task.id))
-        live = await self._runner.adopt(task) if isinstance(task, StoredTask) else task
+        live = await self._supervisor.adopt(task) if isinstance(task, StoredTask) else task
         self._check_store()
-        await self._runner.cancel(live)
+        await self._supervisor.cancel(live)
         return live.document()
 
     async def subscribe_to_task(self, request: SubscribeToTaskRequest, call: Call) -> EventStream:
@@ -421,13 +420,13 @@ class LocalService:
 
     async def _find(self, scope: Scope, task_id: str) -> LiveTask | StoredTask:
         """Return a task: live, or from the store when it has ended or is put aside."""
-        live = await self._runner.find_current(scope, task_id)
+        live = await self._supervisor.find_current(scope, task_id)
         if live is not None:
             return live
         stored = await self._store.load(scope, task_id)
         if stored is None:
             return await self._find_alias(scope, task_id)
-        return await self._runner.find_current(scope, task_id) or stored
+        return await self._supervisor.find_current(scope, task_id) or stored
 
     async def _load(self, scope: Scope, task_id: str) -> StoredTask:
         """Return a task as the store has it; not found only if it was removed meanwhile."""
@@ -438,7 +437,7 @@ class LocalService:
 
     async def _find_alias(self, scope: Scope, alias: str) -> LiveTask | StoredTask:
         """Return the task that its client calls by this id; any version may ask for it so."""
-        task_id = await self._runner.find_called(scope, alias)
+        task_id = await self._supervisor.find_called(scope, alias)
         if task_id is None:
             raise TaskNotFoundError(alias)
         return await self._find(scope, task_id)
@@ -508,8 +507,8 @@ class LocalService:
         """
         if stored.state.is_terminal:
             return await self._revisit(stored, cursor)
-        if self._elsewhere is None:
-            live = await self._runner.adopt(stored)
+        if self._remote_tasks is None:
+            live = await self._supervisor.adopt(stored)
             return await self._follow(
                 live, until_pause=until_pause, cursor=cursor, history_length=history_length
             )
@@ -518,8 +517,8 @@ class LocalService:
         else:
             cursor = stored.seq
             first = _task_frame(cursor, document_of(stored).with_history(history_length))
-        live = self._runner.find(stored.scope, stored.id)
-        channel = self._elsewhere.channel(stored) if live is None else live.channel
+        live = self._supervisor.find(stored.scope, stored.id)
+        channel = self._remote_tasks.channel(stored) if live is None else live.channel
         return Follower(channel, first=first, cursor=cursor, until_pause=until_pause, start=start)
 
     async def _revisit(self, stored: StoredTask, cursor: int | None) -> EventStream:

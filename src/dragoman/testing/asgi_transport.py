@@ -13,7 +13,7 @@ from typing import Any, Final
 import httpx2
 
 from dragoman.server.http.exchange import ASGIApp, Scope
-from dragoman.server.tasks.background import Nursery
+from dragoman.server.tasks.background import BackgroundTasks
 
 __all__ = ("AsgiTransport",)
 
@@ -34,13 +34,13 @@ class AsgiTransport(httpx2.AsyncBaseTransport):
     def __init__(self, app: ASGIApp) -> None:
         """Call an application; each request is a task of its own on the running loop."""
         self._app = app
-        self._nursery = Nursery()
+        self._background = BackgroundTasks()
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send a request and return the answer as soon as its head is there."""
         answer = _Answer(await request.aread())
         work = answer.produce(self._app, _scope_of(request))
-        self._nursery.spawn(work, name=f"{request.method} {request.url.path}")
+        self._background.spawn(work, name=f"{request.method} {request.url.path}")
         try:
             status, headers = await answer.head
         except BaseException:
@@ -50,7 +50,7 @@ class AsgiTransport(httpx2.AsyncBaseTransport):
 
     async def aclose(self) -> None:
         """End the requests that are still being answered."""
-        await self._nursery.close()
+        await self._background.close()
 
 
 class _Answer(httpx2.AsyncByteStream):

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Final
 import uvicorn
 
 from dragoman.bindings.grpc.base import is_installed
-from dragoman.client.portal import entered
+from dragoman.client.sync import entered_in_thread
 from dragoman.server.one_port import Server, speaking_both
-from dragoman.server.tasks.background import Nursery
+from dragoman.server.tasks.background import BackgroundTasks
 from dragoman.testing.application import application
 
 if TYPE_CHECKING:
@@ -80,9 +80,9 @@ async def served(
     server = Server(config, on_started=lambda: started.set_result(None), before_stop=wind_down)
     # Before the server, whose own way to tell of a failed start is to log it and end.
     await app.runtime.start()
-    nursery = Nursery()
+    background = BackgroundTasks()
     with _listen() as listener:
-        serving = nursery.spawn(_serve(server, listener), name="served agent")
+        serving = background.spawn(_serve(server, listener), name="served agent")
         try:
             await asyncio.wait({serving, started}, return_when=asyncio.FIRST_COMPLETED)
             if not started.done():
@@ -108,7 +108,7 @@ def served_sync(
     Used as ``with served_sync(agent) as place:``, by tests that block, on a program that calls the
     agent say. It takes what ``served`` takes.
     """
-    with entered(served(agent, store=store, clock=clock, **settings)) as (place, _):
+    with entered_in_thread(served(agent, store=store, clock=clock, **settings)) as (place, _):
         yield place
 
 

@@ -15,7 +15,7 @@ from dragoman.model.messages import text_of
 from dragoman.model.operations import SendMessageRequest
 from dragoman.model.tasks import Task, TaskState
 from dragoman.server.tasks.retention import Ages, Retention
-from dragoman.server.tasks.supervisor import Runner
+from dragoman.server.tasks.supervisor import TaskSupervisor
 from dragoman.service.branches import branch
 from dragoman.service.worker import Completed, Outcome, Turn
 from dragoman.stores.base import InboxItem
@@ -394,7 +394,7 @@ class Patient:
         return a, b, task
 
 
-def runner_of(member: Member) -> Runner:
+def runner_of(member: Member) -> TaskSupervisor:
     parts = member.runtime._parts  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - there is no other door
     assert parts is not None
     return parts[1]
@@ -404,7 +404,7 @@ async def expire(member: Member) -> None:
     """End what has waited for a second, if it has not been answered."""
     ages = Ages(waiting_days=1 / 86_400, ended_days=0)
     clock = member.runtime.clock
-    retention = Retention(store=member.store, runner=runner_of(member), clock=clock, ages=ages)
+    retention = Retention(store=member.store, supervisor=runner_of(member), clock=clock, ages=ages)
     await retention.enforce()
 
 

@@ -14,7 +14,7 @@ from dragoman.client.discovery.offers import Offer
 from dragoman.client.retry import RetryPolicy
 from dragoman.client.transports.base import Batch, Frame
 from dragoman.client.transports.http_pool import HttpPool
-from dragoman.client.transports.request_headers import Escort
+from dragoman.client.transports.request_headers import RequestHeaders
 from dragoman.client.transports.tls import Tls
 from dragoman.dialects.base import Received
 from dragoman.dialects.negotiation import Version
@@ -220,7 +220,7 @@ def caller_of(
 
 # --- an agent behind HTTP -----------------------------------------------------------------------
 
-NOBODY = Escort("http://agent.test:80", {})
+NOBODY = RequestHeaders("http://agent.test:80", {})
 """Shows nothing to anybody."""
 
 

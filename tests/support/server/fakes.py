@@ -25,10 +25,10 @@ from dragoman.testing.clock import FakeClock
 __all__ = (
     "NEW_TASK",
     "SCOPE",
-    "Gate",
     "HeldStore",
     "Live",
     "RecordingWatcher",
+    "RequestValidator",
     "ScriptedWorker",
     "SetBackClock",
     "agent_message",
@@ -131,7 +131,7 @@ class ScriptedWorker:
         self.life.append("shutdown")
 
 
-class Gate:
+class RequestValidator:
     """A place where turns wait until the test lets them through."""
 
     def __init__(self) -> None:

@@ -17,7 +17,7 @@ from dragoman.dialects.base import Dialect
 from dragoman.errors import A2AError, InternalError, TaskNotFoundError, spelling_of
 from dragoman.model.documents import EventDocument
 from dragoman.model.operations import Operation
-from dragoman.server.admission.authentication import Visitor
+from dragoman.server.admission.authentication import IncomingRequest
 from dragoman.server.grpc.server import GrpcServer, Services
 from dragoman.server.http.exchange import Receive, Scope, Send
 from dragoman.server.http2_limits import Http2Limits
@@ -130,11 +130,11 @@ class FakePerforms:
         dialect: GrpcDialect,
         operation: Operation,
         params: bytes,
-        visitor: Visitor,
+        incoming: IncomingRequest,
     ) -> Answered:
         del dialect, operation
-        self.asked.append((params, visitor.headers))
-        self.principals.append(visitor.principal)
+        self.asked.append((params, incoming.headers))
+        self.principals.append(incoming.principal)
         self.called.set()
         if self.hold is not None:
             await self.hold.wait()
@@ -150,10 +150,10 @@ class FakePerforms:
         self.told.set()
         return problem if isinstance(problem, A2AError) else InternalError("Internal error")
 
-    async def enter(self, visitor: Visitor) -> Principal:
+    async def enter(self, incoming: IncomingRequest) -> Principal:
         """Let everybody in, by their address."""
-        self.admitted.append(visitor.peer)
-        return Principal(owner=visitor.peer or "local")
+        self.admitted.append(incoming.peer)
+        return Principal(owner=incoming.peer or "local")
 
 
 def new_server(

@@ -7,7 +7,7 @@ from dragoman.errors import (
     StoreUnavailableError,
 )
 from dragoman.model.tasks import TaskState
-from dragoman.server.tasks.delivery import Errand, QueuedErrand
+from dragoman.server.tasks.delivery import Delivery, QueuedDelivery
 from dragoman.stores.base import SendKey, SendRecord
 from tests.support.server.fakes import (
     SCOPE,
@@ -59,9 +59,9 @@ async def asked() -> Live:
     return live
 
 
-def queue(live: Live, text: str, *, number: int | None = None) -> QueuedErrand:
+def queue(live: Live, text: str, *, number: int | None = None) -> QueuedDelivery:
     """Put a message into the inbox; with a number it is durable there."""
-    item = QueuedErrand(Errand(message=user_message(text, text)))
+    item = QueuedDelivery(Delivery(message=user_message(text, text)))
     if number is not None:
         item.stored.set_result(number)
     live.task.inbox.append(item)

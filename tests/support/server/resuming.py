@@ -4,10 +4,10 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
-from dragoman.server.tasks.background import Nursery
+from dragoman.server.tasks.background import BackgroundTasks
 from dragoman.server.tasks.resuming import Resumption, ResumptionLimits
 from dragoman.server.tasks.slots import Limits
-from dragoman.server.tasks.supervisor import Runner
+from dragoman.server.tasks.supervisor import TaskSupervisor
 from dragoman.service.worker import Outcome, Turn
 from dragoman.stores.base import StoredTask, TaskWrite
 from dragoman.testing.clock import FakeClock
@@ -24,7 +24,7 @@ class Successor(Stage):
 
     def __init__(self, worker: ScriptedWorker, limits: ResumptionLimits) -> None:
         super().__init__(worker, Limits(cancel_grace_seconds=0))
-        self.nursery = Nursery()
+        self.background = BackgroundTasks()
         self._limits = limits
         self.resumption = self._resumption()
 
@@ -32,7 +32,7 @@ class Successor(Stage):
         """Begin on what another process has left, at the same time."""
         self.store = former.store
         self.clock = former.clock
-        self.runner = Runner(
+        self.supervisor = TaskSupervisor(
             worker=self.worker,
             store=self.store,
             clock=self.clock,
@@ -45,9 +45,9 @@ class Successor(Stage):
         return Resumption(
             worker=self.worker,
             store=self.store,
-            runner=self.runner,
+            supervisor=self.supervisor,
             clock=self.clock,
-            nursery=self.nursery,
+            background=self.background,
             limits=self._limits,
         )
 
@@ -74,8 +74,8 @@ async def successor(
     try:
         yield on
     finally:
-        await on.nursery.close()
-        await on.runner.drain(0)
+        await on.background.close()
+        await on.supervisor.drain(0)
 
 
 async def now_and_then(passes: int = 20) -> None:
@@ -95,7 +95,7 @@ async def killed(
     gone = Stage(ScriptedWorker(run), Limits())
     gone.store = on.store
     gone.clock = FakeClock(on.clock.now_ms())
-    gone.runner = Runner(
+    gone.supervisor = TaskSupervisor(
         worker=gone.worker, store=on.store, clock=gone.clock, hub=gone.hub, limits=Limits()
     )
     live = gone.begin(task_id=task_id)
@@ -106,7 +106,7 @@ async def killed(
     try:
         yield await on.stored(task_id)
     finally:
-        await gone.runner.drain(0)
+        await gone.supervisor.drain(0)
 
 
 async def plan(

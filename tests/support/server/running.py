@@ -10,11 +10,11 @@ from dragoman.errors import (
 from dragoman.model.messages import Message, text_of
 from dragoman.model.operations import SendMessageRequest
 from dragoman.model.tasks import Task, TaskState
-from dragoman.server.tasks.delivery import Errand
-from dragoman.server.tasks.recovery import document_of
+from dragoman.server.tasks.delivery import Delivery
+from dragoman.server.tasks.restoring import document_of
 from dragoman.server.tasks.slots import Limits
 from dragoman.server.tasks.streams import Hub
-from dragoman.server.tasks.supervisor import Runner
+from dragoman.server.tasks.supervisor import TaskSupervisor
 from dragoman.server.tasks.task import LiveTask
 from dragoman.service.worker import Completed, Outcome, Plan, Turn
 from dragoman.stores.base import (
@@ -30,7 +30,7 @@ from dragoman.testing.clock import FakeClock
 from tests.support.server.fakes import (
     NEW_TASK,
     SCOPE,
-    Gate,
+    RequestValidator,
     ScriptedWorker,
     agent_message,
     user_message,
@@ -125,12 +125,12 @@ class Stage:
         self.store = BreakableStore()
         self.clock = FakeClock()
         self.hub = Hub()
-        self.runner = Runner(
+        self.supervisor = TaskSupervisor(
             worker=worker, store=self.store, clock=self.clock, hub=self.hub, limits=limits
         )
 
     def begin(self, text: str = "hello", *, task_id: str = "t-1") -> LiveTask:
-        return self.runner.begin(task_id, NEW_TASK, Errand(message=user_message(text)), None)
+        return self.supervisor.begin(task_id, NEW_TASK, Delivery(message=user_message(text)), None)
 
     async def task(self, task_id: str = "t-1") -> Task:
         """Return the task as the store has it."""
@@ -144,7 +144,7 @@ class Stage:
 
     async def deliver(self, live: LiveTask, text: str) -> "asyncio.Future[None]":
         """Hand a further message to a task, durably."""
-        delivery = self.runner.deliver(live, Errand(message=user_message(text, text)), None)
+        delivery = self.supervisor.deliver(live, Delivery(message=user_message(text, text)), None)
         await asyncio.shield(delivery.stored)
         return delivery.settled
 
@@ -175,28 +175,28 @@ def status_text(task: Task) -> str:
 
 async def unfinished(on: Stage) -> StoredTask:
     """Leave a task in the store that another process has begun."""
-    other = Stage(ScriptedWorker(Gate().run), Limits())
+    other = Stage(ScriptedWorker(RequestValidator().run), Limits())
     other.store = on.store
-    other.runner = Runner(
+    other.supervisor = TaskSupervisor(
         worker=other.worker, store=on.store, clock=on.clock, hub=on.hub, limits=Limits()
     )
     live = other.begin(task_id="t-0")
     await live.durable()
-    await other.runner.drain(0)
+    await other.supervisor.drain(0)
     return await on.stored("t-0")
 
 
 async def put_aside(on: Stage, task_id: str = "t-1") -> LiveTask:
     """Let a task that waits leave memory; return it as it is when it has been taken up again."""
-    live = on.runner.find(SCOPE, task_id)
+    live = on.supervisor.find(SCOPE, task_id)
     assert live is not None
     if live.pause is None:
         await live.settled()
-    on.runner.put_aside(live)
-    assert on.runner.find(SCOPE, task_id) is None
+    on.supervisor.put_aside(live)
+    assert on.supervisor.find(SCOPE, task_id) is None
     assert live.turn is not None
     await asyncio.wait([live.turn])
-    return await on.runner.adopt(await on.stored(task_id))
+    return await on.supervisor.adopt(await on.stored(task_id))
 
 
 async def ask(turn: Turn) -> Outcome:

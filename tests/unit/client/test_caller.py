@@ -1,5 +1,6 @@
 import pytest
 
+from dragoman.client.caller import answer_as
 from dragoman.client.errors import CutError, UnreachableError
 from dragoman.client.retry import NEVER
 from dragoman.errors import (
@@ -252,3 +253,9 @@ async def test_closing_closes_the_transport() -> None:
     await caller.call(Operation.GET_TASK, READ)
     await caller.aclose()
     assert agent.is_closed
+
+
+def test_an_answer_of_another_kind_is_a_mistake_of_ours() -> None:
+    with pytest.raises(TypeError):
+        answer_as(Task, said("hi"))
+    assert answer_as(Task, task()) == task()

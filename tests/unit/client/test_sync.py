@@ -8,7 +8,7 @@ import pytest
 from dragoman import TaskState, connect_sync
 from dragoman.client.discovery.card_cache import CardCache
 from dragoman.client.errors import CardNotFoundError
-from dragoman.client.results.events import AgentEvent
+from dragoman.client.results.stream import AgentEvent
 from dragoman.client.sync import SyncAgent
 from dragoman.errors import UnsupportedOperationError
 from tests.support.client.fakes import Web, card

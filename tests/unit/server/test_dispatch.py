@@ -27,7 +27,7 @@ from dragoman.model.messages import Message, Role
 from dragoman.model.operations import GetTaskRequest, Operation, Request, SendMessageRequest
 from dragoman.model.parts import Part
 from dragoman.model.tasks import Task
-from dragoman.server.admission.content import Gate
+from dragoman.server.admission.content import RequestValidator
 from dragoman.server.dispatch import Answer, Dispatcher
 from dragoman.server.http.exchange import Exchange
 from dragoman.server.settings import Settings
@@ -68,7 +68,7 @@ async def send_nothing(event: MutableMapping[str, Any]) -> None:
 def dispatcher_of(
     runtime: Runtime, *, is_strict: bool = False, required: bool = False
 ) -> Dispatcher:
-    gate = Gate(
+    validator = RequestValidator(
         tenants=("acme",),
         capabilities=AgentCapabilities(
             streaming=True, extensions=(AgentExtension(uri=TRACE, required=required),)
@@ -77,7 +77,7 @@ def dispatcher_of(
         max_parts=10,
         max_id_length=100,
     )
-    return Dispatcher(runtime, gate, is_strict=is_strict)
+    return Dispatcher(runtime, validator, is_strict=is_strict)
 
 
 @asynccontextmanager

@@ -8,7 +8,7 @@ from dragoman.bindings.http2 import frames, payloads
 from dragoman.bindings.http2.errors import ErrorCode
 from dragoman.bindings.http2.grpc_framing import frame_message
 from dragoman.errors import UnauthenticatedError
-from dragoman.server.admission.authentication import Visitor
+from dragoman.server.admission.authentication import IncomingRequest
 from dragoman.service.principal import Principal
 from tests.support.server.grpc_fakes import (
     FakePerforms,
@@ -74,12 +74,12 @@ class Doorkeeper(FakePerforms):
         self.decides = asyncio.Event()
         self._lets_in = lets_in
 
-    async def enter(self, visitor: Visitor) -> Principal:
+    async def enter(self, incoming: IncomingRequest) -> Principal:
         self.met.set()
         await self.decides.wait()
         if not self._lets_in:
             raise UnauthenticatedError
-        return await super().enter(visitor)
+        return await super().enter(incoming)
 
 
 async def test_a_long_message_comes_when_its_caller_has_been_let_in() -> None:

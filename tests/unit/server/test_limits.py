@@ -1,6 +1,6 @@
 import pytest
 
-from dragoman.server.admission.content_limits import ContentLimits
+from dragoman.server.admission.content import ContentLimits
 from dragoman.server.admission.rate_limits import RateSettings
 from dragoman.server.http2_limits import Http2Limits
 from dragoman.server.limits import ConnectionLimits, limits_of

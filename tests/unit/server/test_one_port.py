@@ -407,5 +407,5 @@ def test_what_has_come_while_the_loop_was_busy_is_read_before_patience_ends() ->
             return answer
 
     # This loop looks at its timers before it looks again who has something to read.
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        assert runner.run(scenario()) == b"HTTP/1.1 204"
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as supervisor:
+        assert supervisor.run(scenario()) == b"HTTP/1.1 204"

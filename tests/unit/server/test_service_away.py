@@ -134,7 +134,7 @@ async def test_a_task_that_is_unfinished_in_the_store_is_taken_over() -> None:
 
 
 @asynccontextmanager
-async def elsewhere() -> AsyncGenerator[tuple[Agency, Agency, Held, Task]]:
+async def remote_tasks() -> AsyncGenerator[tuple[Agency, Agency, Held, Task]]:
     """Have a task at work in one process; there is another process on the same store."""
     held = Held()
     async with serving() as agency, serving(held.run, store=agency.store) as other:
@@ -144,7 +144,7 @@ async def elsewhere() -> AsyncGenerator[tuple[Agency, Agency, Held, Task]]:
 
 
 async def test_a_task_of_another_process_is_read_and_left_to_it() -> None:
-    async with elsewhere() as (agency, other, held, task):
+    async with remote_tasks() as (agency, other, held, task):
         before = await agency.lease(task.id)
         request = GetTaskRequest(id=task.id)
         seen = (await agency.service.get_task(request, CALL)).task()
@@ -162,7 +162,7 @@ async def test_a_task_of_another_process_is_read_and_left_to_it() -> None:
 async def test_who_follows_a_task_of_another_process_takes_it_over(
     cursor: int | None, first: tuple[int, str]
 ) -> None:
-    async with elsewhere() as (agency, other, held, task):
+    async with remote_tasks() as (agency, other, held, task):
         before = await agency.lease(task.id)
         request = SubscribeToTaskRequest(id=task.id)
         theirs = await other.service.subscribe_to_task(request, CALL)
@@ -176,7 +176,7 @@ async def test_who_follows_a_task_of_another_process_takes_it_over(
 
 
 async def test_who_sends_a_message_to_it_takes_it_over_too() -> None:
-    async with elsewhere() as (agency, _, _, task):
+    async with remote_tasks() as (agency, _, _, task):
         before = await agency.lease(task.id)
         more = send("more", message_id="m-2", task_id=task.id, return_immediately=True)
         seen = await agency.send(more)
@@ -185,7 +185,7 @@ async def test_who_sends_a_message_to_it_takes_it_over_too() -> None:
 
 
 async def test_who_follows_a_task_that_is_taken_over_is_sent_away() -> None:
-    async with elsewhere() as (agency, other, held, task):
+    async with remote_tasks() as (agency, other, held, task):
         request = SubscribeToTaskRequest(id=task.id)
         stream = await other.service.subscribe_to_task(request, CALL)
         await agency.service.cancel_task(CancelTaskRequest(id=task.id), CALL)

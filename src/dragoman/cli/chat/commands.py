@@ -15,7 +15,7 @@ from dragoman.cli.session.parts import file_part
 from dragoman.cli.session.saving import SavedFile, plan_files
 from dragoman.cli.views.labels import Lines
 from dragoman.cli.views.task import summary_lines, task_lines
-from dragoman.client.results.files import ReceivedFile
+from dragoman.client.results.content import ReceivedFile
 from dragoman.errors import UsageError
 from dragoman.model.messages import Message, text_of
 from dragoman.model.operations import CancelTaskRequest, GetTaskRequest, ListTasksRequest

@@ -16,7 +16,7 @@ from dragoman.cli.session.conformance_lines import ChannelLine, PoolLine
 from dragoman.cli.session.wire_log import WireLog
 from dragoman.client.discovery.addresses import GrpcTarget, grpc_target, reachable_url
 from dragoman.client.transports.http_pool import HttpPool
-from dragoman.client.transports.request_headers import Escort
+from dragoman.client.transports.request_headers import RequestHeaders
 from dragoman.client.transports.tls import Tls
 from dragoman.conformance.cards import Declared
 from dragoman.conformance.forms import FORM_0_3, FORM_1_0
@@ -116,7 +116,7 @@ class Opener(Struct, frozen=True, kw_only=True):
         line = ChannelLine(target, escort, tls=tls, log=self.log)
         return await self.stack.enter_async_context(aclosing(line))
 
-    def _escort(self, origin: str) -> tuple[Escort, Tls]:
+    def _escort(self, origin: str) -> tuple[RequestHeaders, Tls]:
         own = origin_of(self.url) if self.url else ""
         if self.held is None or self.card is None:
             return self._bare_escort(origin), self.tls
@@ -126,10 +126,10 @@ class Opener(Struct, frozen=True, kw_only=True):
             raise NotSpokenError(str(problem)) from problem
         certificate = choice.certificate
         tls = self.tls if certificate is None else replace(self.tls, certificate=certificate)
-        return Escort(own or origin, self.headers, choice), tls
+        return RequestHeaders(own or origin, self.headers, choice), tls
 
-    def _bare_escort(self, url: str) -> Escort:
-        return Escort(origin_of(self.url or url), self.headers)
+    def _bare_escort(self, url: str) -> RequestHeaders:
+        return RequestHeaders(origin_of(self.url or url), self.headers)
 
 
 def _check_version(declared: Declared) -> None:

@@ -16,7 +16,7 @@ from dragoman.cli.session.wire_log import WireLog
 from dragoman.client.discovery.addresses import GrpcTarget
 from dragoman.client.errors import ClientError
 from dragoman.client.transports.http_pool import HttpPool
-from dragoman.client.transports.request_headers import Escort
+from dragoman.client.transports.request_headers import RequestHeaders
 from dragoman.client.transports.tls import Tls
 from dragoman.conformance.lines import HttpReply, HttpRequest, NoAnswerError, RpcStatusError
 from dragoman.errors import UsageError
@@ -34,7 +34,7 @@ class PoolLine:
         read_seconds: how long to wait for the next bytes.
     """
 
-    def __init__(self, pool: HttpPool, escort: Escort, *, read_seconds: float) -> None:
+    def __init__(self, pool: HttpPool, escort: RequestHeaders, *, read_seconds: float) -> None:
         self._pool = pool
         self._escort = escort
         self._read_seconds = read_seconds
@@ -68,7 +68,9 @@ async def _chunks(body: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
 class ChannelLine:
     """A line over gRPC, on a channel of its own."""
 
-    def __init__(self, target: GrpcTarget, escort: Escort, *, tls: Tls, log: WireLog) -> None:
+    def __init__(
+        self, target: GrpcTarget, escort: RequestHeaders, *, tls: Tls, log: WireLog
+    ) -> None:
         self._target = target
         self._escort = escort
         self._tls = tls

@@ -1,13 +1,13 @@
 """Reading a card of any version: what it offers, told by its evidence (0.x reference, 6.4).
 
 Cards before 0.2.5 do not say which version they are of, and later ones do not always; what else
-they hold tells it. What remains doubtful is settled by the first call: see ``choosing``.
+they hold tells it. What remains doubtful is settled by the first call: see ``fallback``.
 """
 
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -20,12 +20,11 @@ from dragoman.dialects.legacy.security_0_3 import read_requirements, read_scheme
 from dragoman.dialects.v0_1.card import decode_card as decode_card_0_1
 from dragoman.dialects.v1_0.card import decode_card as decode_card_1_0
 from dragoman.errors import InvalidParamsError, JSONParseError
+from dragoman.model.base import is_object
 from dragoman.model.cards import AgentCard
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from dragoman.model.base import JsonObject
 
 __all__ = ("CardReading", "is_card", "read_card")
 
@@ -97,7 +96,7 @@ def _reread_1_0(card: Fields, first: InvalidParamsError) -> AgentCard:
         for item, place in card.items("supportedInterfaces")
     ]
     schemes = card.free("securitySchemes") or {}
-    is_old = any("type" in cast("JsonObject", scheme) for scheme in schemes.values())
+    is_old = any(is_object(scheme) and "type" in scheme for scheme in schemes.values())
     if is_old:
         members.pop("securitySchemes")
     try:

@@ -1,4 +1,7 @@
-"""Following: the events of a task from the first to the last, whatever happens on the way."""
+"""Following: the events of a task from the first to the last, whatever happens on the way.
+
+The two ways to follow a task, ``streams`` and ``polling``, share its FollowedTask.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,10 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from dragoman.client.caller import answer_as
 from dragoman.client.errors import ClientError
-from dragoman.client.following.followed_task import Pursuit
 from dragoman.client.following.polling import POLL_SECONDS, polled
+from dragoman.client.following.progress import Progress
 from dragoman.client.following.streams import streamed
 from dragoman.client.transports.base import Frame
 from dragoman.errors import (
@@ -22,15 +26,16 @@ from dragoman.errors import (
 )
 from dragoman.model.documents import EventDocument
 from dragoman.model.events import StreamResponse
+from dragoman.model.operations import GetTaskRequest, Operation, SubscribeToTaskRequest
+from dragoman.model.tasks import Task, TaskState
 
 if TYPE_CHECKING:
     from dragoman.client.caller import Caller
     from dragoman.client.transports.base import Batch
     from dragoman.model.messages import Message
-    from dragoman.model.operations import SendMessageRequest, SubscribeToTaskRequest
-    from dragoman.model.tasks import Task
+    from dragoman.model.operations import SendMessageRequest
 
-__all__ = ("Following",)
+__all__ = ("FollowedTask", "Following")
 
 _NOT_STREAMED: Final = (UnsupportedOperationError, MethodNotFoundError, MethodNotAllowedError)
 
@@ -61,7 +66,7 @@ class Following:
             cursor: the last event that is known of the task, 0 for none.
             poll_seconds: how long to wait between two looks, if the task is read again and again.
         """
-        self._pursuit = Pursuit(caller, begin, extensions, poll_seconds)
+        self._followed = FollowedTask(caller, begin, extensions, poll_seconds)
         self._can_stream = can_stream
         self._cursor = cursor
         self._frames = self._run()
@@ -81,7 +86,7 @@ class Following:
     @property
     def outcome(self) -> Task | Message | None:
         """Return what has come of it so far."""
-        return self._pursuit.progress.outcome
+        return self._followed.progress.outcome
 
     def __aiter__(self) -> AsyncIterator[tuple[EventDocument, ...]]:
         """Iterate over the batches."""
@@ -101,30 +106,98 @@ class Following:
     async def _run(self) -> AsyncGenerator[Batch]:
         try:
             if self._can_stream:
-                async with aclosing(streamed(self._pursuit, self._cursor)) as batches:
+                async with aclosing(streamed(self._followed, self._cursor)) as batches:
                     async for batch in batches:
                         yield batch
         except _NOT_STREAMED as refusal:
             await self._check(refusal)
             self._can_stream = False
         if not self._can_stream:
-            async with aclosing(polled(self._pursuit)) as batches:
+            async with aclosing(polled(self._followed)) as batches:
                 async for batch in batches:
                     yield batch
-        if self._pursuit.progress.is_partial:
+        if self._followed.progress.is_partial:
             # The streams have told of a part of the task. R-11.7-4: a Task may come last. What has
             # been told stands without it.
             with suppress(A2AError, ClientError):
-                task = await self._pursuit.read()
-                self._pursuit.progress.look(task)
+                task = await self._followed.read()
+                self._followed.progress.look(task)
                 yield (Frame(0, StreamResponse(task=task)),)
 
     async def _check(self, refusal: DragomanError) -> None:
         """Let a refusal stand that is about the task and not about following it."""
-        pursuit = self._pursuit
-        is_resumed = pursuit.sent is not None or bool(pursuit.progress.task_id)
-        if not is_resumed and (await pursuit.read()).status.state.is_terminal:
+        followed = self._followed
+        is_resumed = followed.sent is not None or bool(followed.progress.task_id)
+        if not is_resumed and (await followed.read()).status.state.is_terminal:
             raise refusal
+
+
+class FollowedTask:
+    """One send, or one task that exists, and what has come of it so far.
+
+    Attributes:
+        sent: the send it began with; None if it began with a task.
+        extensions: those that are declared in each request.
+        poll_seconds: how long to wait between two looks at the task, while it changes.
+        is_resumed: the task is followed by its id, be it from the beginning or after a cut.
+    """
+
+    def __init__(
+        self,
+        caller: Caller,
+        begin: SendMessageRequest | SubscribeToTaskRequest,
+        extensions: tuple[str, ...],
+        poll_seconds: float,
+    ) -> None:
+        self.caller = caller
+        self.extensions = extensions
+        self.poll_seconds = poll_seconds
+        self.is_resumed = False
+        if isinstance(begin, SubscribeToTaskRequest):
+            self._task_id = begin.id
+            self.sent = None
+            self.progress = Progress(continues=True)
+        else:
+            self._task_id = ""
+            self.sent = begin
+            message = begin.message
+            self.progress = Progress(context_id=message.context_id, continues=bool(message.task_id))
+
+    @property
+    def task_id(self) -> str:
+        """Return the id of the task, "" as long as it is not known."""
+        return self.progress.task_id or self._task_id
+
+    @property
+    def name(self) -> str:
+        """Return what the client calls the task it has sent to, new or not, in 0.1; else ""."""
+        if self.sent is None or self.caller.offer.form != "0.1":
+            return ""
+        message = self.sent.message
+        return message.task_id or message.message_id
+
+    async def read(self) -> Task:
+        """Read the task."""
+        request = GetTaskRequest(id=self.task_id)
+        answer = await self.caller.call(Operation.GET_TASK, request, self.extensions)
+        return answer_as(Task, answer)
+
+    @property
+    def is_over(self) -> bool:
+        """Tell whether nothing more can come that belongs to what was asked for."""
+        # Q-03: the stream of a send ends where input is required; following a task does not.
+        is_asked = self.progress.state is TaskState.INPUT_REQUIRED
+        return self.progress.has_ended or (is_asked and self.is_resumed and self.sent is not None)
+
+    def has_finished(self, problem: DragomanError | None) -> bool:
+        """Tell whether a stream has ended where it should, ``problem`` being what has ended it."""
+        if self.is_over:
+            return True
+        state = self.progress.state
+        if state is None or not state.is_interrupted:
+            return False
+        is_asked = self.sent is not None and state is TaskState.INPUT_REQUIRED
+        return problem is None or is_asked
 
 
 def _documents_of(batch: Batch) -> tuple[EventDocument, ...]:

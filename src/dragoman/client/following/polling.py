@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
-from dragoman.client.following.followed_task import as_task
+from dragoman.client.caller import answer_as
 from dragoman.client.transports.base import Frame
 from dragoman.model.events import StreamResponse
 from dragoman.model.messages import Message
 from dragoman.model.operations import Operation, SendMessageConfiguration, SendMessageRequest
+from dragoman.model.tasks import Task
 
 if TYPE_CHECKING:
-    from dragoman.client.following.followed_task import Pursuit
+    from dragoman.client.following.following import FollowedTask
     from dragoman.client.transports.base import Batch
 
 __all__ = ("POLL_SECONDS", "polled")
@@ -29,7 +30,7 @@ _GROWTH: Final = 1.5
 _NO_CONFIGURATION: Final = SendMessageConfiguration()
 
 
-async def polled(pursuit: Pursuit) -> AsyncGenerator[Batch]:
+async def polled(followed: FollowedTask) -> AsyncGenerator[Batch]:
     """Yield what is new of a task until it is over, or waits for its client.
 
     A task that was not sent but found is followed beyond that, to its end.
@@ -38,33 +39,33 @@ async def polled(pursuit: Pursuit) -> AsyncGenerator[Batch]:
         A2AError: the agent refuses.
         ClientError: it cannot be reached any more.
     """
-    progress = pursuit.progress
-    if pursuit.sent is not None and not pursuit.task_id:
-        yield progress.take(await _send(pursuit, pursuit.sent))
+    progress = followed.progress
+    if followed.sent is not None and not followed.task_id:
+        yield progress.take(await _send(followed, followed.sent))
     else:
-        yield progress.look(await pursuit.read())
-    first = seconds = pursuit.poll_seconds
-    while not _is_settled(pursuit):
-        await pursuit.caller.sleep(seconds)
-        news = progress.look(await pursuit.read())
+        yield progress.look(await followed.read())
+    first = seconds = followed.poll_seconds
+    while not _is_settled(followed):
+        await followed.caller.sleep(seconds)
+        news = progress.look(await followed.read())
         yield news
         seconds = first if news else min(seconds * _GROWTH, max(first, _MOST_SECONDS))
 
 
-async def _send(pursuit: Pursuit, request: SendMessageRequest) -> Batch:
+async def _send(followed: FollowedTask, request: SendMessageRequest) -> Batch:
     # R-3.2.2-5. A send that waits would hide the id of the task until the end.
     configuration = replace(request.configuration or _NO_CONFIGURATION, return_immediately=True)
-    answer = await pursuit.caller.call(
+    answer = await followed.caller.call(
         Operation.SEND_MESSAGE,
         replace(request, configuration=configuration),
-        pursuit.extensions,
+        followed.extensions,
     )
     if isinstance(answer, Message):
         return (Frame(0, StreamResponse(message=answer)),)
-    return (Frame(0, StreamResponse(task=as_task(answer))),)
+    return (Frame(0, StreamResponse(task=answer_as(Task, answer))),)
 
 
-def _is_settled(pursuit: Pursuit) -> bool:
-    state = pursuit.progress.state
+def _is_settled(followed: FollowedTask) -> bool:
+    state = followed.progress.state
     is_waiting = state is not None and state.is_interrupted
-    return pursuit.is_over or (is_waiting and pursuit.sent is not None)
+    return followed.is_over or (is_waiting and followed.sent is not None)

@@ -23,7 +23,7 @@ from dragoman.errors import (
 from dragoman.model.operations import Operation, SubscribeToTaskRequest
 
 if TYPE_CHECKING:
-    from dragoman.client.following.followed_task import Pursuit
+    from dragoman.client.following.following import FollowedTask
     from dragoman.client.transports.base import Batch
 
 __all__ = ("streamed",)
@@ -35,7 +35,7 @@ _FRUITLESS: Final = 3
 """So many streams in a row that end at once with nothing new: the agent does not follow tasks."""
 
 
-async def streamed(pursuit: Pursuit, cursor: int = 0) -> AsyncGenerator[Batch]:
+async def streamed(followed: FollowedTask, cursor: int = 0) -> AsyncGenerator[Batch]:
     """Yield what is new of a task until it is over, over as many streams as that takes.
 
     Args:
@@ -47,12 +47,12 @@ async def streamed(pursuit: Pursuit, cursor: int = 0) -> AsyncGenerator[Batch]:
         A2AError: it refuses for another reason.
         ClientError: it cannot be reached any more.
     """
-    progress = pursuit.progress
+    progress = followed.progress
     problem: DragomanError | None = None
     failures = fruitless = 0
     while True:
         try:
-            async with aclosing(_open(pursuit, problem, cursor)) as batches:
+            async with aclosing(_open(followed, problem, cursor)) as batches:
                 problem = None
                 async for batch in batches:
                     news = progress.take(batch)
@@ -61,77 +61,79 @@ async def streamed(pursuit: Pursuit, cursor: int = 0) -> AsyncGenerator[Batch]:
                     yield news
                     if progress.has_ended:
                         await _drain(batches)
-                    if pursuit.is_over:
+                    if followed.is_over:
                         break
         except (A2AError, ClientError) as found:
-            problem = _passing(pursuit, found)
-        if pursuit.has_finished(problem):
+            problem = _passing(followed, found)
+        if followed.has_finished(problem):
             return
-        if failures == 1 and await _is_refused(pursuit, problem):
+        if failures == 1 and await _is_refused(followed, problem):
             raise UnsupportedOperationError("The agent cuts those off who follow what has ended")
         fruitless += 1
         failures += problem is not None or not progress.task_id
-        if pursuit.caller.policy.gives_up(failures, problem):
-            raise _given_up(pursuit, problem)
+        if followed.caller.policy.gives_up(failures, problem):
+            raise _given_up(followed, problem)
         if problem is None and progress.task_id and fruitless >= _FRUITLESS:
             # 0.x reference, 5.9: an agent may end a stream with nothing decided.
             raise UnsupportedOperationError("The agent ends its streams before the task ends")
-        await pursuit.caller.pause(fruitless, problem)
+        await followed.caller.pause(fruitless, problem)
         progress.reconnect()
 
 
-def _open(pursuit: Pursuit, problem: DragomanError | None, cursor: int) -> AsyncGenerator[Batch]:
+def _open(
+    followed: FollowedTask, problem: DragomanError | None, cursor: int
+) -> AsyncGenerator[Batch]:
     """Send, or follow the task that came of it; ``problem`` is what has ended the last try."""
-    task_id = pursuit.task_id
+    task_id = followed.task_id
     if not task_id and isinstance(problem, CutError | TimedOutError):
         # Where the client names the task it can look whether the agent has taken the message. By
         # what it sends the agent could not know it for the same.
-        task_id = pursuit.name
-    if pursuit.sent is not None and not task_id:
-        return pursuit.caller.stream(
-            Operation.SEND_STREAMING_MESSAGE, pursuit.sent, pursuit.extensions
+        task_id = followed.name
+    if followed.sent is not None and not task_id:
+        return followed.caller.stream(
+            Operation.SEND_STREAMING_MESSAGE, followed.sent, followed.extensions
         )
-    pursuit.is_resumed = True
-    return pursuit.caller.stream(
+    followed.is_resumed = True
+    return followed.caller.stream(
         Operation.SUBSCRIBE_TO_TASK,
         SubscribeToTaskRequest(id=task_id),
-        pursuit.extensions,
-        pursuit.progress.cursor or cursor,
+        followed.extensions,
+        followed.progress.cursor or cursor,
     )
 
 
-def _passing(pursuit: Pursuit, problem: A2AError | ClientError) -> DragomanError:
+def _passing(followed: FollowedTask, problem: A2AError | ClientError) -> DragomanError:
     """Return a failure after which to try again; any other is raised."""
-    is_known = bool(pursuit.task_id or pursuit.name)
+    is_known = bool(followed.task_id or followed.name)
     if is_passing(problem) and (is_known or not isinstance(problem, TimedOutError)):
         return problem
-    if isinstance(problem, TaskNotFoundError) and pursuit.name and not pursuit.task_id:
+    if isinstance(problem, TaskNotFoundError) and followed.name and not followed.task_id:
         return problem  # The agent has not taken the message: it is sent again.
-    if isinstance(problem, InvalidParamsError) and pursuit.is_resumed:
+    if isinstance(problem, InvalidParamsError) and followed.is_resumed:
         # 0.x reference, 5.9: so servers of 0.3 refuse to follow what has ended.
         raise UnsupportedOperationError(problem.message) from problem
     raise problem
 
 
-async def _is_refused(pursuit: Pursuit, problem: DragomanError | None) -> bool:
+async def _is_refused(followed: FollowedTask, problem: DragomanError | None) -> bool:
     """Tell whether a stream was cut because there is nothing to follow.
 
     So a2a-sdk 0.3 refuses over HTTP+JSON: it has promised a stream before it looks at the task.
     Who gives cursors has other ways to refuse, and what came before the end can be had from it.
     """
-    if not isinstance(problem, CutError) or not pursuit.is_resumed or pursuit.progress.cursor:
+    if not isinstance(problem, CutError) or not followed.is_resumed or followed.progress.cursor:
         return False
     try:
-        return (await pursuit.read()).status.state.is_terminal
+        return (await followed.read()).status.state.is_terminal
     except ClientError:
         return False
 
 
-def _given_up(pursuit: Pursuit, problem: DragomanError | None) -> DragomanError:
+def _given_up(followed: FollowedTask, problem: DragomanError | None) -> DragomanError:
     if problem is not None and not isinstance(problem, CutError):
         return problem
     reason = problem.reason if problem else "its streams end before they begin"
-    cut = CutError(pursuit.caller.offer.url, reason, task_id=pursuit.task_id)
+    cut = CutError(followed.caller.offer.url, reason, task_id=followed.task_id)
     cut.__cause__ = problem
     return cut
 

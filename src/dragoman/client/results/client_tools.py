@@ -1,4 +1,4 @@
-"""Helper: an agent that asks for tools in the midst of its work gets them run, and goes on."""
+"""ToolAnswers: run the tools an agent asks for in a task, and answer with their results."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from dragoman.model.parts import Part
 from dragoman.model.tasks import TaskState
 
 if TYPE_CHECKING:
-    from dragoman.client.results.events import AgentEvent
     from dragoman.client.results.reply import ReplyView
+    from dragoman.client.results.stream import AgentEvent
     from dragoman.client.tools.toolbox import Toolbox
     from dragoman.model.messages import Message
     from dragoman.service.service import EventStream
 
-__all__ = ("MOST_ROUNDS", "Helper", "answer_parts")
+__all__ = ("MOST_ROUNDS", "ToolAnswers", "answer_parts")
 
 MOST_ROUNDS: Final = 100
 """How often an agent may ask for tools in one task; one that asks more often goes round in circles.
@@ -32,8 +32,8 @@ Answer = Callable[["ReplyView", tuple[Part, ...]], Awaitable["EventStream"]]
 """answer(reply, parts): send an answer and follow what comes of it."""
 
 
-class Helper:
-    """Runs tools for one task."""
+class ToolAnswers:
+    """Answers the tool calls of one task."""
 
     def __init__(self, toolbox: Toolbox, answer: Answer) -> None:
         self._toolbox = toolbox
@@ -44,7 +44,7 @@ class Helper:
         """Tell whether an event asks for tools."""
         return event.state is TaskState.INPUT_REQUIRED and bool(_uses_of(_said(event)))
 
-    async def help(self, reply: ReplyView) -> EventStream:
+    async def answer(self, reply: ReplyView) -> EventStream:
         """Run what is asked for, send what came of it, and follow what comes of that.
 
         Raises:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol, TypeVar, Unpack, overload
 
 from dragoman.client.errors import TaskNotCompletedError
-from dragoman.client.following.differences import joined
+from dragoman.client.following.progress import joined
 from dragoman.client.results.client_tools import answer_parts
 from dragoman.client.results.content import data_of, files_of, typed
 from dragoman.extensions.agent_tools.exchange import (
@@ -20,11 +20,11 @@ from dragoman.model.parts import Part
 from dragoman.model.tasks import Artifact, Task, TaskState
 
 if TYPE_CHECKING:
-    from dragoman.client.results.files import ReceivedFile
+    from dragoman.client.results.content import ReceivedFile
     from dragoman.client.results.sending import SendOptions
     from dragoman.client.results.stream import AgentStream
 
-__all__ = ("AgentReply", "ReplyView", "Sends")
+__all__ = ("AgentReply", "MessageSender", "ReplyView")
 
 T = TypeVar("T")
 
@@ -167,7 +167,7 @@ class ReplyView:
         return f"<{type(self).__name__} {about}: {self.text[:60]!r}>"
 
 
-class Sends(Protocol):
+class MessageSender(Protocol):
     """Who sends messages."""
 
     async def send(self, *content: object, **options: Unpack[SendOptions]) -> AgentReply:
@@ -182,12 +182,12 @@ class Sends(Protocol):
 class AgentReply(ReplyView):
     """What an agent has answered."""
 
-    __slots__ = ("_sends",)
+    __slots__ = ("_sender",)
 
-    def __init__(self, outcome: Task | Message, sends: Sends) -> None:
+    def __init__(self, outcome: Task | Message, sender: MessageSender) -> None:
         """Keep the answer, and who sends the next message."""
         super().__init__(outcome)
-        self._sends = sends
+        self._sender = sender
 
     async def answer(self, *content: object, **options: Unpack[SendOptions]) -> AgentReply:
         """Go on with the conversation and wait for what comes of it.
@@ -195,11 +195,11 @@ class AgentReply(ReplyView):
         A task that has not ended gets the message. After one that has ended, or an answer without
         a task, it begins a new task in the same conversation (R-T.lot-2).
         """
-        return await self._sends.send(*self._named(content), **self.continued(options))
+        return await self._sender.send(*self._named(content), **self.continued(options))
 
     def stream_answer(self, *content: object, **options: Unpack[SendOptions]) -> AgentStream:
         """Go on with the conversation and follow what comes of it."""
-        return self._sends.stream(*self._named(content), **self.continued(options))
+        return self._sender.stream(*self._named(content), **self.continued(options))
 
     def _named(self, content: tuple[object, ...]) -> tuple[object, ...]:
         """Return an answer that names the request it is for, if that has a name."""

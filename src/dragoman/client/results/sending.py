@@ -10,7 +10,7 @@ from dragoman.model.messages import Message, Role
 from dragoman.model.operations import SendMessageConfiguration, SendMessageRequest
 
 if TYPE_CHECKING:
-    from dragoman.client.results.events import AgentEvent
+    from dragoman.client.results.stream import AgentEvent
     from dragoman.model.base import JsonObject
     from dragoman.model.push import TaskPushNotificationConfig
 

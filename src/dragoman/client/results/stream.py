@@ -1,27 +1,106 @@
-"""AgentStream: what an agent tells while it works, event by event."""
+"""AgentStream and AgentEvent: what an agent tells while it works, event by event."""
 
 from __future__ import annotations
 
 import asyncio
 import inspect
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, Literal, Self, TypeVar
+
+from msgspec import Struct
 
 from dragoman.client.errors import TimedOutError
-from dragoman.client.following.progress import Progress
-from dragoman.client.results.events import AgentEvent
+from dragoman.client.following.progress import Progress, joined
+from dragoman.client.results.content import ReceivedFile, data_of, files_of
 from dragoman.client.results.reply import AgentReply
 from dragoman.client.transports.base import Frame
 from dragoman.errors import UsageError
+from dragoman.model.events import StreamResponse
+from dragoman.model.messages import text_of
+from dragoman.model.parts import Part
+from dragoman.model.tasks import TaskState
 
 if TYPE_CHECKING:
-    from dragoman.client.results.client_tools import Helper
-    from dragoman.client.results.reply import Sends
+    from dragoman.client.results.client_tools import ToolAnswers
+    from dragoman.client.results.reply import MessageSender
     from dragoman.service.service import EventStream
 
-__all__ = ("AgentStream",)
+__all__ = ("AgentEvent", "AgentStream")
 
 T = TypeVar("T")
+
+
+class AgentEvent(Struct, frozen=True):
+    """One event of a stream.
+
+    Attributes:
+        value: the event as the protocol has it.
+        seq: its number in the task's log, 0 if the agent gives none.
+    """
+
+    value: StreamResponse
+    seq: int = 0
+
+    @property
+    def kind(self) -> Literal["task", "message", "status", "artifact"]:
+        """Tell what it is."""
+        if self.value.artifact_update is not None:
+            return "artifact"
+        if self.value.status_update is not None:
+            return "status"
+        return "task" if self.value.task is not None else "message"
+
+    @property
+    def task_id(self) -> str:
+        """The task it belongs to, "" if it is a message without a task."""
+        return self.value.task_id
+
+    @property
+    def context_id(self) -> str:
+        """The conversation it belongs to."""
+        return self.value.context_id
+
+    @property
+    def state(self) -> TaskState | None:
+        """Where the task stands, if the event tells it."""
+        return self.value.status.state if self.value.status is not None else None
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """The content: of a message, a status or a chunk; of a task, all of its results."""
+        value = self.value
+        if value.artifact_update is not None:
+            return value.artifact_update.artifact.parts
+        if value.status_update is not None:
+            said = value.status_update.status.message
+            return said.parts if said is not None else ()
+        if value.task is not None:
+            artifacts = value.task.artifacts
+            return tuple(part for artifact in artifacts for part in joined(artifact.parts))
+        return value.message.parts if value.message is not None else ()
+
+    @property
+    def text(self) -> str:
+        """The text of the content."""
+        return text_of(self.parts)
+
+    @property
+    def data(self) -> object:
+        """The first piece of data in the content, None if there is none."""
+        return next(iter(data_of(self.parts)), None)
+
+    @property
+    def files(self) -> tuple[ReceivedFile, ...]:
+        """The files in the content."""
+        return files_of(self.parts)
+
+    def __str__(self) -> str:
+        """Show the state in brackets if it is told, and the text."""
+        state = self.state
+        if state is None:
+            return self.text
+        name = f"[{state.name.lower().replace('_', ' ')}]"
+        return f"{name} {self.text}" if self.text else name
 
 
 class AgentStream:
@@ -37,16 +116,16 @@ class AgentStream:
     def __init__(
         self,
         begin: Callable[[], Awaitable[EventStream]],
-        sends: Sends,
+        sender: MessageSender,
         *,
         timeout_seconds: float | None = None,
         on_event: Callable[[AgentEvent], object] | None = None,
-        helper: Helper | None = None,
+        tool_answers: ToolAnswers | None = None,
     ) -> None:
-        """Prepare to follow what ``begin`` opens; ``helper`` runs the tools that are asked for."""
-        self._helper = helper
+        """Prepare to follow what ``begin`` opens; ``tool_answers`` runs the tools asked for."""
+        self._tool_answers = tool_answers
         self._begin = begin
-        self._sends = sends
+        self._sender = sender
         self._timeout_seconds = timeout_seconds
         self._on_event = on_event
         self._progress = Progress()
@@ -62,7 +141,7 @@ class AgentStream:
         outcome = self._progress.outcome
         if outcome is None:
             raise UsageError("nothing has come yet: iterate over the stream first")
-        return AgentReply(outcome, self._sends)
+        return AgentReply(outcome, self._sender)
 
     @property
     def task_id(self) -> str:
@@ -92,7 +171,7 @@ class AgentStream:
                 if (
                     event.state is not None
                     and event.state.is_interrupted
-                    and not self._is_helped(event)
+                    and not self._asks_for_tools(event)
                 ):
                     break  # Where authorization is required a stream may stay open (Q-03).
         return self.reply
@@ -116,19 +195,19 @@ class AgentStream:
                         event = AgentEvent(value, seq)
                         await self._tell(event)
                         yield event
-                        is_asked = self._is_helped(event)
+                        is_asked = self._asks_for_tools(event)
                 await stream.aclose()
-                stream = await self._in_time(self._help(), deadline)
+                stream = await self._in_time(self._answer_tools(), deadline)
                 self._progress.reconnect()
         finally:
             await stream.aclose()
 
-    def _is_helped(self, event: AgentEvent) -> bool:
-        return self._helper is not None and self._helper.is_asked(event)
+    def _asks_for_tools(self, event: AgentEvent) -> bool:
+        return self._tool_answers is not None and self._tool_answers.is_asked(event)
 
-    async def _help(self) -> EventStream:
-        assert self._helper is not None  # noqa: S101 - asked before
-        return await self._helper.help(self.reply)
+    async def _answer_tools(self) -> EventStream:
+        assert self._tool_answers is not None  # noqa: S101 - asked before
+        return await self._tool_answers.answer(self.reply)
 
     async def _in_time(self, waiting: Awaitable[T], deadline: float | None) -> T:
         if deadline is None:

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator
 
     from dragoman.client.agent import RemoteAgent
-    from dragoman.client.results.events import AgentEvent
     from dragoman.client.results.sending import SendOptions
+    from dragoman.client.results.stream import AgentEvent
     from dragoman.service.service import EventStream
 
 __all__ = ("TaskHandle",)
@@ -66,7 +66,7 @@ class TaskHandle:
             self._agent,
             timeout_seconds=timeout_seconds,
             on_event=on_event,
-            helper=self._agent.helper(),
+            tool_answers=self._agent.tool_answers(),
         )
 
     async def cancel(self) -> AgentReply:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Final, cast, get_type_hints
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final, get_type_hints
 
 from dragoman.errors import FieldViolation, InvalidParamsError, UsageError
 from dragoman.extensions.agent_tools.declarations import ClientTool, check_tools
@@ -69,7 +69,7 @@ class Tool:
         else:
             result = await asyncio.to_thread(self._function, **bound)
             if inspect.isawaitable(result):
-                result = await cast("Awaitable[object]", result)
+                result = await result
         return to_plain_data(result, instead="text")
 
     def _bind(self, arguments: JsonObject) -> dict[str, object]:

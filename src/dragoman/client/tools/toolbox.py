@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, cast
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from dragoman.client.tools.tool import Tool
 from dragoman.errors import DragomanError
@@ -64,7 +64,7 @@ class Toolbox:
         else:
             verdict = await asyncio.to_thread(self._approve, use)
             if inspect.isawaitable(verdict):
-                verdict = await cast("Awaitable[object]", verdict)
+                verdict = await verdict
         return bool(verdict)
 
     async def _run(self, use: ToolUse) -> ToolResult:

@@ -13,7 +13,7 @@ from dragoman.client.transports.grpc import GrpcTransport
 from dragoman.client.transports.http import HttpTransport
 from dragoman.client.transports.http_pool import HttpPool
 from dragoman.client.transports.jsonrpc import RpcFraming
-from dragoman.client.transports.request_headers import Escort
+from dragoman.client.transports.request_headers import RequestHeaders
 from dragoman.client.transports.rest import RestFraming
 from dragoman.client.transports.tls import Tls
 from dragoman.dialects.profiles.rxjs_dialects import RXJS_TOOLS_DIALECT
@@ -30,8 +30,7 @@ if TYPE_CHECKING:
 
     from dragoman.bindings.grpc.base import GrpcDialect
     from dragoman.client.discovery.offers import Form, Offer
-    from dragoman.client.transports.base import Transport
-    from dragoman.client.transports.framing import Framing
+    from dragoman.client.transports.base import Framing, Transport
     from dragoman.dialects.base import RestDialect, RpcDialect
     from dragoman.model.base import JsonObject
     from dragoman.model.cards import AgentCard
@@ -92,7 +91,7 @@ class Dialer:
         """
         origin = origin_of(offer.url)
         choice = self._choose(origin)
-        escort = Escort(self._own_origin or origin, self._headers, choice)
+        request_headers = RequestHeaders(self._own_origin or origin, self._headers, choice)
         tls, pool = self._tls, self._pool
         if choice is not None and choice.certificate is not None:
             tls = replace(tls, certificate=choice.certificate)
@@ -100,8 +99,8 @@ class Dialer:
             self._pools.append(pool)
         if offer.binding == "GRPC":
             dialect = _grpc_dialect(offer.form)
-            return GrpcTransport(dialect, offer.url, offer.version, escort, tls=tls)
-        return HttpTransport(_framing(offer, self._marks), pool, escort)
+            return GrpcTransport(dialect, offer.url, offer.version, request_headers, tls=tls)
+        return HttpTransport(_framing(offer, self._marks), pool, request_headers)
 
     async def aclose(self) -> None:
         """Close the connections that were made for transports of this dialer alone."""

@@ -9,16 +9,23 @@ from __future__ import annotations
 import asyncio
 import importlib
 import logging
+import ssl
 from collections.abc import AsyncGenerator
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 from dragoman import telemetry
 from dragoman.bindings.grpc.base import EVENT_ID, STATUS_DETAILS
 from dragoman.bindings.sse import MAX_EVENT_BYTES
 from dragoman.client.errors import CutError, ProtocolError, TimedOutError, UnreachableError
-from dragoman.client.transports.base import MAX_STREAM_BYTES, Batch, Frame
-from dragoman.client.transports.framing import number_of, reading, version_headers
+from dragoman.client.transports.base import (
+    MAX_STREAM_BYTES,
+    Batch,
+    Frame,
+    number_of,
+    reading,
+    version_headers,
+)
 from dragoman.client.transports.http import ANSWER_SECONDS, IDLE_SECONDS, SEND_SECONDS
 from dragoman.client.transports.http_pool import CONNECT_SECONDS
 from dragoman.dialects.negotiation import V1_0
@@ -27,13 +34,13 @@ from dragoman.model.operations import Operation
 
 if TYPE_CHECKING:
     from dragoman.bindings.grpc.base import GrpcDialect
-    from dragoman.client.transports.request_headers import Escort
+    from dragoman.client.transports.request_headers import RequestHeaders
     from dragoman.client.transports.tls import Tls
     from dragoman.dialects.base import Received
     from dragoman.dialects.negotiation import Version
     from dragoman.model.operations import Request
 
-__all__ = ("GrpcTransport",)
+__all__ = ("GrpcTransport", "PinnedCertificate", "pinned")
 
 _logger = logging.getLogger(__name__)
 
@@ -65,7 +72,7 @@ class GrpcTransport:
         dialect: GrpcDialect,
         url: str,
         version: Version,
-        escort: Escort,
+        request_headers: RequestHeaders,
         *,
         tls: Tls,
         idle_seconds: float = IDLE_SECONDS,
@@ -74,7 +81,7 @@ class GrpcTransport:
         self._dialect = dialect
         self._url = url
         self._version = version
-        self._escort = escort
+        self._request_headers = request_headers
         self._tls = tls
         self._idle_seconds = idle_seconds
         self._max_stream_bytes = max_stream_bytes
@@ -111,11 +118,11 @@ class GrpcTransport:
             metadata = (*metadata, (EVENT_ID, str(cursor)))
         call = channel.unary_stream(self._path(operation))(message, metadata=metadata)
         # Until the first frame the agent may be at work on the request.
-        patience = SEND_SECONDS if operation is Operation.SEND_STREAMING_MESSAGE else ANSWER_SECONDS
+        seconds = SEND_SECONDS if operation is Operation.SEND_STREAMING_MESSAGE else ANSWER_SECONDS
         seq: int | None = None
         told = 0
         try:
-            while (data := await self._read(call, patience)) is not None:
+            while (data := await self._read(call, seconds)) is not None:
                 told += len(data)
                 if told > self._max_stream_bytes:
                     finding = f"the stream has more than {self._max_stream_bytes} bytes"
@@ -123,7 +130,7 @@ class GrpcTransport:
                 seq = _next(seq) if seq is not None else self._first(await call.initial_metadata())
                 with reading(self._url):
                     event = self._dialect.decode_event(data)
-                patience = self._idle_seconds
+                seconds = self._idle_seconds
                 yield (Frame(seq, event),)
         except self._aio.AioRpcError as problem:
             raise self._told(problem) from None
@@ -134,7 +141,7 @@ class GrpcTransport:
 
     def renew(self) -> bool:
         """Note that what was shown was refused; tell whether other can be shown."""
-        return self._escort.renew()
+        return self._request_headers.renew()
 
     async def aclose(self) -> None:
         """Close the channel."""
@@ -173,9 +180,6 @@ class GrpcTransport:
             return self._aio.insecure_channel(url.netloc, options=_OPTIONS)
         known, options = self._tls.grpc(), _OPTIONS
         if self._tls.is_insecure:
-            # This imports cryptography, which takes its time.
-            from dragoman.client.transports.grpc_pinning import pinned  # noqa: PLC0415 - see above
-
             _logger.warning("THE CERTIFICATE OF %s IS NOT VERIFIED", self._url)
             shown = await pinned(self._url, self._tls)
             known["root_certificates"] = shown.pem
@@ -183,16 +187,16 @@ class GrpcTransport:
         credentials = self._grpc.ssl_channel_credentials(**known)
         return self._aio.secure_channel(url.netloc, credentials, options=options)
 
-    async def _read(self, call: Any, patience: float) -> bytes | None:
+    async def _read(self, call: Any, seconds: float) -> bytes | None:
         try:
-            async with asyncio.timeout(patience):
+            async with asyncio.timeout(seconds):
                 data = await call.read()
         except TimeoutError:
-            raise CutError(self._url, f"nothing came for {patience:g} seconds") from None
+            raise CutError(self._url, f"nothing came for {seconds:g} seconds") from None
         return None if data is self._aio.EOF else data
 
     async def _metadata(self, extensions: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
-        attached = await self._escort.attachment_for(self._url)
+        attached = await self._request_headers.attachment_for(self._url)
         stated = version_headers(self._version, extensions)
         if telemetry.active is not None:
             stated |= telemetry.active.outgoing()
@@ -228,3 +232,54 @@ class GrpcTransport:
 
 def _next(seq: int) -> int:
     return seq + 1 if seq else 0
+
+
+class PinnedCertificate(NamedTuple):
+    """A certificate as PEM, and a name that it is for."""
+
+    pem: bytes
+    name: str
+
+
+async def pinned(url: str, tls: Tls) -> PinnedCertificate:
+    """Return the certificate that is shown at an origin, whoever shows it.
+
+    gRPC cannot skip the verification. So the certificate that the server shows is looked up first,
+    and then trusted by its own name: as blind as skipping the verification for HTTP. But one that
+    has expired stays refused, and so is another one that is shown later.
+
+    Raises:
+        UnreachableError: none could be had, or it is for no name.
+        UsageError: the certificate of the client cannot be read.
+    """
+    context = tls.unverified()
+    context.set_alpn_protocols(["h2"])
+    place = urlsplit(url)
+    try:
+        _, writer = await asyncio.open_connection(place.hostname, place.port or 443, ssl=context)
+    except OSError as problem:
+        raise UnreachableError(url, str(problem) or type(problem).__name__) from problem
+    shown: ssl.SSLObject = writer.get_extra_info("ssl_object")
+    der = shown.getpeercert(binary_form=True)
+    writer.transport.abort()
+    name = _name_in(der) if der else ""
+    if not der or not name:
+        raise UnreachableError(url, "its certificate is for no name, which gRPC insists on")
+    return PinnedCertificate(ssl.DER_cert_to_PEM_cert(der).encode(), name)
+
+
+def _name_in(der: bytes) -> str:
+    """Return a name that the certificate is for; "" if there is none."""
+    # This takes its time to import.
+    from cryptography import x509  # noqa: PLC0415 - see above
+
+    certificate = x509.load_der_x509_certificate(der)
+    try:
+        found = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        addresses = map(str, found.get_values_for_type(x509.IPAddress))
+        names = [*found.get_values_for_type(x509.DNSName), *addresses]
+    except (x509.ExtensionNotFound, ValueError):
+        common = certificate.subject.get_attributes_for_oid(x509.NameOID.COMMON_NAME)
+        names = [str(each.value) for each in common]
+    # One host of those that a wildcard stands for.
+    return names[0].replace("*", "host") if names else ""

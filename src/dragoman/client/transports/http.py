@@ -12,8 +12,14 @@ from dragoman.auth.outgoing.origins import origin_of
 from dragoman.bindings.nesting import is_nested_deeper_than
 from dragoman.bindings.sse import MAX_EVENT_BYTES, Parser
 from dragoman.client.errors import ClientError, CutError, ProtocolError
-from dragoman.client.transports.base import MAX_STREAM_BYTES, Batch, Frame
-from dragoman.client.transports.framing import number_of, reading, version_headers
+from dragoman.client.transports.base import (
+    MAX_STREAM_BYTES,
+    Batch,
+    Frame,
+    number_of,
+    reading,
+    version_headers,
+)
 from dragoman.client.transports.http_pool import read_body
 from dragoman.dialects.negotiation import V1_0
 from dragoman.errors import A2AError, MethodNotAllowedError, MethodNotFoundError
@@ -21,10 +27,9 @@ from dragoman.model.operations import Operation
 
 if TYPE_CHECKING:
     from dragoman.bindings.sse import SseEvent
-    from dragoman.client.transports.framing import Framing, HttpRequest
-    from dragoman.client.transports.http_answer import HttpAnswer
-    from dragoman.client.transports.http_pool import HttpPool
-    from dragoman.client.transports.request_headers import Escort
+    from dragoman.client.transports.base import Framing, HttpRequest
+    from dragoman.client.transports.http_pool import HttpAnswer, HttpPool
+    from dragoman.client.transports.request_headers import RequestHeaders
     from dragoman.dialects.base import Received
     from dragoman.model.events import StreamResponse
     from dragoman.model.operations import Request
@@ -56,7 +61,7 @@ class HttpTransport:
         self,
         framing: Framing,
         pool: HttpPool,
-        escort: Escort,
+        request_headers: RequestHeaders,
         *,
         idle_seconds: float = IDLE_SECONDS,
         max_bytes: int = MAX_EVENT_BYTES,
@@ -71,7 +76,7 @@ class HttpTransport:
         """
         self._framing = framing
         self._pool = pool
-        self._escort = escort
+        self._request_headers = request_headers
         self._idle_seconds = idle_seconds
         self._max_bytes = max_bytes
         self._max_stream_bytes = max_stream_bytes
@@ -115,7 +120,7 @@ class HttpTransport:
 
     def renew(self) -> bool:
         """Note that what was shown was refused; tell whether other can be shown."""
-        return self._escort.renew()
+        return self._request_headers.renew()
 
     async def aclose(self) -> None:
         """Do nothing: the connections belong to the pool."""
@@ -142,7 +147,7 @@ class HttpTransport:
     async def _batches(self, response: HttpAnswer) -> AsyncGenerator[Batch]:
         """Cut a stream into frames: what one chunk completes comes together."""
         parser = Parser(max_event_bytes=self._max_bytes)
-        numbers = Numbers() if self._framing.version >= V1_0 else None
+        numbers = FrameNumbers() if self._framing.version >= V1_0 else None
         told = 0
         async for chunk in self._chunks(response):
             with reading(str(response.url)):
@@ -185,7 +190,7 @@ class HttpTransport:
     async def _exchange(
         self, sent: HttpRequest, operation: Operation, headers: dict[str, str]
     ) -> AsyncGenerator[HttpAnswer]:
-        attached = await self._escort.attachment_for(sent.url)
+        attached = await self._request_headers.attachment_for(sent.url)
         url = attached.applied_to(sent.url)
         headers = {**attached.http_headers(sent.body), **headers}
         if telemetry.active is not None:
@@ -193,12 +198,12 @@ class HttpTransport:
         if sent.content_type:
             headers["Content-Type"] = sent.content_type
         async with self._pool.exchange(
-            sent.verb, url, headers=headers, body=sent.body, read_seconds=_patience(operation)
+            sent.verb, url, headers=headers, body=sent.body, read_seconds=_answer_seconds(operation)
         ) as response:
             yield response
 
 
-class Numbers:
+class FrameNumbers:
     """Reads the numbers of frames; SSE lets one that is not named stand for those after it."""
 
     def __init__(self) -> None:
@@ -212,7 +217,7 @@ class Numbers:
         return number_of(event.id)
 
 
-def _patience(operation: Operation) -> float:
+def _answer_seconds(operation: Operation) -> float:
     return SEND_SECONDS if operation in _SENDS else ANSWER_SECONDS
 
 

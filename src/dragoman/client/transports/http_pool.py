@@ -1,12 +1,12 @@
-"""HttpPool: connections over HTTP, and honest names for what goes wrong with them."""
+"""HttpPool: connections over HTTP, whose failures are raised as ClientErrors."""
 
 from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import AsyncGenerator, Generator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from typing import Final
+from typing import Final, Protocol
 from urllib.request import getproxies
 
 import httpx2
@@ -14,11 +14,10 @@ import httpx2
 from dragoman.auth.outgoing.origins import origin_of
 from dragoman.client.errors import CutError, ProtocolError, TimedOutError, UnreachableError
 from dragoman.client.http1_pool import Http1Pool
-from dragoman.client.transports.http_answer import HttpAnswer
 from dragoman.client.transports.tls import Tls
 from dragoman.errors import UsageError
 
-__all__ = ("CONNECT_SECONDS", "HttpPool", "read_body")
+__all__ = ("CONNECT_SECONDS", "HttpAnswer", "HttpPool", "read_body")
 
 CONNECT_SECONDS: Final = 10.0
 """A machine that is up answers in well under a second, from anywhere."""
@@ -43,6 +42,33 @@ _LIMITS: Final = httpx2.Limits(
     # sending a request into a connection that is being closed.
     keepalive_expiry=4.0,
 )
+
+
+class HttpAnswer(Protocol):
+    """The head of an answer, and its body as it comes."""
+
+    @property
+    def status_code(self) -> int:
+        """Return the status."""
+        ...
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """Return the headers; whoever asks for one gives its name in lower case."""
+        ...
+
+    @property
+    def url(self) -> object:
+        """Return the URL that has answered; its ``str`` counts."""
+        ...
+
+    def aiter_bytes(self) -> AsyncIterator[bytes]:
+        """Iterate over the body, unpacked. It can be done once.
+
+        Raises:
+            ClientError: the rest of it does not come. Other clients of HTTP have their own errors.
+        """
+        ...
 
 
 class HttpPool:
@@ -92,7 +118,7 @@ class HttpPool:
         timeout = httpx2.Timeout(
             connect=CONNECT_SECONDS, read=read_seconds, write=_WRITE_SECONDS, pool=None
         )
-        with _told_honestly(origin_of(url)):
+        with _as_client_errors(origin_of(url)):
             client = self._client(url)
             request = client.build_request(
                 verb,
@@ -173,7 +199,7 @@ async def _within(seconds: float, url: str) -> AsyncGenerator[None]:
 
 
 @contextmanager
-def _told_honestly(address: str) -> Generator[None]:
+def _as_client_errors(address: str) -> Generator[None]:
     try:
         yield
     except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError) as problem:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from dragoman.bindings import jsonrpc
 from dragoman.client.errors import ProtocolError
-from dragoman.client.transports.framing import HttpRequest, error_of_status, reading
+from dragoman.client.transports.base import HttpRequest, error_of_status, reading
 from dragoman.dialects.negotiation import Version
 from dragoman.errors import A2AError, InvalidAgentResponseError, UnsupportedOperationError
 from dragoman.model.operations import Operation, SendMessageRequest

@@ -1,4 +1,4 @@
-"""Escort: what of the user's goes along with requests, and to whom."""
+"""RequestHeaders: the headers and credentials to send with a request, by where it goes."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
     from dragoman.auth.outgoing.credentials import Credentials
 
-__all__ = ("Escort",)
+__all__ = ("RequestHeaders",)
 
 _logger = logging.getLogger(__name__)
 
 
-class Escort:
-    """Sends the user's headers and credentials along, to those they are meant for.
+class RequestHeaders:
+    """The user's headers and credentials, each for those it is meant for.
 
     Headers are for one origin, the agent's own: that of the address which the user gave. A card may
     point elsewhere, and whom it points to does not get them. Credentials know themselves for whom
@@ -34,7 +34,7 @@ class Escort:
         self._headers = Attachment(headers=dict(headers)) if headers else NOTHING
         self._credentials = credentials
         self._is_refused = False
-        self._passed_over: set[str] = set()
+        self._left_out: set[str] = set()
 
     async def attachment_for(self, url: str) -> Attachment:
         """Return what goes along to a URL.
@@ -45,7 +45,7 @@ class Escort:
         origin = origin_of(url)
         headers = self._headers
         if origin != self._origin and headers is not NOTHING:
-            self._mention(origin)
+            self._warn_about(origin)
             headers = NOTHING
         if self._credentials is None:
             return headers
@@ -57,9 +57,9 @@ class Escort:
         self._is_refused = self._credentials is not None
         return self._is_refused
 
-    def _mention(self, origin: str) -> None:
-        if origin not in self._passed_over:
-            self._passed_over.add(origin)
+    def _warn_about(self, origin: str) -> None:
+        if origin not in self._left_out:
+            self._left_out.add(origin)
             _logger.warning(
                 "the card points to %s, to which the headers given for %s are not sent",
                 origin,

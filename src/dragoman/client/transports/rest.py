@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 from urllib.parse import quote, urlencode
 
 import msgspec
 
-from dragoman.client.transports.framing import HttpRequest, error_of_status, reading
+from dragoman.client.transports.base import HttpRequest, error_of_status, reading
 from dragoman.dialects.fields import read_json
 from dragoman.dialects.negotiation import V1_0, Version
 from dragoman.errors import (
@@ -65,9 +65,8 @@ class RestFraming:
 
     def requests(self, operation: Operation, request: Request) -> tuple[HttpRequest, ...]:
         """Write a request; following a task has two verbs, of which peers know one or both."""
-        members = cast(
-            "JsonObject", msgspec.json.decode(self._dialect.encode_request(operation, request))
-        )
+        encoded = self._dialect.encode_request(operation, request)
+        members = msgspec.json.decode(encoded, type=dict[str, object])
         return tuple(
             self._write(verb, template, request, members)
             for verb, template in self._routes[operation]

@@ -9,8 +9,6 @@ passwords it was told) for any page that asks it to, so pages of other sites are
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import lru_cache
-from ipaddress import ip_address
 from typing import Protocol
 from urllib.parse import urlsplit
 
@@ -24,10 +22,10 @@ from dragoman.errors import (
     PermissionDeniedError,
 )
 from dragoman.server.admission import audit
-from dragoman.server.admission.client_address import Addressed
+from dragoman.server.admission.client_address import Addressed, host_of, is_loopback
 from dragoman.service.principal import NOBODY, Principal
 
-__all__ = ("Authenticates", "Counts", "Door", "Visitor", "host_of", "is_loopback")
+__all__ = ("Authenticates", "Counts", "Guard", "IncomingRequest")
 
 _CLOSED = (
     "This agent has no authentication and serves only callers on its own machine; "
@@ -40,7 +38,7 @@ _FOREIGN_PAGE = "Web pages of other sites are not served"
 _RPC_ALONE = "This agent is called by JSON-RPC alone: its callers sign the bodies of requests"
 
 
-class Visitor(Addressed, Protocol):
+class IncomingRequest(Addressed, Protocol):
     """A request whose headers have come: those this server looks at are at hand."""
 
     @property
@@ -59,11 +57,11 @@ class Visitor(Addressed, Protocol):
 class Counts(Protocol):
     """Counts requests by where they come from."""
 
-    def meet(self, visitor: Visitor) -> None:
+    def meet(self, incoming: IncomingRequest) -> None:
         """Count a request; raises RateLimitedError if there were too many."""
         ...
 
-    def turned_away(self, visitor: Visitor) -> None:
+    def turned_away(self, incoming: IncomingRequest) -> None:
         """Count a request whose credentials were not good."""
         ...
 
@@ -81,7 +79,7 @@ class Authenticates(Protocol):
         ...
 
 
-class Door:
+class Guard:
     """Lets requests in, or not.
 
     Args:
@@ -115,7 +113,9 @@ class Door:
         self._public_host = host_of(public_netloc)
         self._public_place = _place_of(public_netloc)
 
-    async def enter(self, visitor: Visitor, read_body: ReadBody | None = None) -> Principal:
+    async def enter(
+        self, incoming: IncomingRequest, read_body: ReadBody | None = None
+    ) -> Principal:
         """Return who calls, or raise for a caller who is not let in; that is logged.
 
         Args:
@@ -126,32 +126,32 @@ class Door:
             PermissionDeniedError: the caller has no business here.
             UnauthenticatedError: it did not show who it is (R-7.4-1).
         """
-        self.meet(visitor)
+        self.meet(incoming)
         if self._authentication is None:
             return NOBODY
         try:
             if self._needs_body and read_body is None:
                 raise MethodNotFoundError(_RPC_ALONE)
-            self._check_origin(visitor.headers)
-            return await self._authentication.authenticate(visitor.evidence(read_body))
+            self._check_origin(incoming.headers)
+            return await self._authentication.authenticate(incoming.evidence(read_body))
         except A2AError as error:
             # Without a cause nothing was shown: so clients ask what they have to show.
             if self._counter is not None and error.__cause__ is not None:
-                self._counter.turned_away(visitor)
-            audit.turned_away(visitor.peer, error)
+                self._counter.turned_away(incoming)
+            audit.turned_away(incoming.peer, error)
             raise
 
-    def meet(self, visitor: Visitor) -> None:
+    def meet(self, incoming: IncomingRequest) -> None:
         """Count a request, and raise for one that is too many or has no business here; logged, too.
 
         This alone stands before what is public: the card.
         """
         try:
             if self._counter is not None:
-                self._counter.meet(visitor)
-            self.admit(visitor.peer, visitor.headers)
+                self._counter.meet(incoming)
+            self.admit(incoming.peer, incoming.headers)
         except A2AError as error:
-            audit.turned_away(visitor.peer, error)
+            audit.turned_away(incoming.peer, error)
             raise
 
     def admit(self, peer: str | None, headers: Mapping[bytes, str]) -> None:
@@ -203,31 +203,9 @@ class Door:
         return host != "" and (host == self._public_host or is_loopback(host))
 
 
-@lru_cache(maxsize=1024)
-def host_of(netloc: str) -> str:
-    """Return the host of ``host:port``, without the brackets of IPv6, in lower case."""
-    try:
-        return urlsplit(f"//{netloc}").hostname or ""
-    except ValueError:
-        return ""
-
-
 def _place_of(netloc: str) -> str:
     """Return ``host:port`` in one spelling; a proxy in front may speak TLS where we do not."""
     return netloc.lower().removesuffix(":443").removesuffix(":80")
-
-
-@lru_cache(maxsize=1024)
-def is_loopback(host: str) -> bool:
-    """Tell whether a host is this machine: a loopback address, ``localhost`` or a name under it."""
-    if host == "localhost" or host.endswith(".localhost"):
-        return True
-    try:
-        address = ip_address(host.split("%", maxsplit=1)[0])
-    except ValueError:
-        return False
-    mapped = getattr(address, "ipv4_mapped", None)
-    return (mapped or address).is_loopback
 
 
 def _is_forwarded_locally(value: str) -> bool:

@@ -7,24 +7,134 @@ what the others have: they are told by where they are.
 from __future__ import annotations
 
 import sys
-from collections.abc import Awaitable, Callable, Hashable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterable
 from typing import Final
 
 from dragoman.clock import Clock
 from dragoman.errors import RateLimitedError
+from dragoman.model.documents import EventDocument
 from dragoman.model.operations import Operation
-from dragoman.server.admission.authentication import Visitor
-from dragoman.server.admission.callers import caller_address
-from dragoman.server.admission.expiry import ExpiringStream
-from dragoman.server.admission.quota import HeldStream, Holdings
+from dragoman.server.admission.authentication import IncomingRequest
+from dragoman.server.admission.client_address import caller_address
 from dragoman.server.admission.rate_limits import RateLimits, RateSettings, allowance_headers
 from dragoman.service.principal import ANONYMOUS
 from dragoman.service.service import EventStream
 
-__all__ = ("Turnstile",)
+__all__ = ("LEEWAY_SECONDS", "CallerLimits", "ExpiringStream", "HeldStream", "Quota")
 
 
-class Turnstile:
+class Quota:
+    """Counts what callers hold; whoever holds nothing is not remembered.
+
+    Args:
+        what: the name of what is held, in the plural.
+    """
+
+    __slots__ = ("_held", "_limit", "_what")
+
+    def __init__(self, limit: int, what: str) -> None:
+        self._limit = limit
+        self._what = what
+        self._held: dict[Hashable, int] = {}
+
+    def __len__(self) -> int:
+        """Count the callers who hold something."""
+        return len(self._held)
+
+    def check(self, caller: Hashable) -> None:
+        """Raise RateLimitedError for a caller who holds all that one may."""
+        if self._held.get(caller, 0) >= self._limit:
+            raise RateLimitedError(
+                f"You have {self._limit} {self._what} at once, which is the limit; end one first",
+                # Nobody knows when one will end.
+                retry_after_seconds=1,
+                metadata={"limit": str(self._limit)},
+            )
+
+    def take(self, caller: Hashable) -> None:
+        """Count one more, or raise as ``check`` does."""
+        self.check(caller)
+        self.count(caller)
+
+    def count(self, caller: Hashable) -> None:
+        """Count one more, whatever the limit."""
+        self._held[caller] = self._held.get(caller, 0) + 1
+
+    def give_back(self, caller: Hashable) -> None:
+        """Count one less."""
+        left = self._held[caller] - 1
+        if left:
+            self._held[caller] = left
+        else:
+            del self._held[caller]
+
+
+class HeldStream:
+    """A stream that counts among those of its caller until it is closed."""
+
+    __slots__ = ("_caller", "_events", "_holdings", "_is_held")
+
+    def __init__(self, events: EventStream, holdings: Quota, caller: Hashable) -> None:
+        """Take over a place that was taken for the stream."""
+        self._events = events
+        self._holdings = holdings
+        self._caller = caller
+        self._is_held = True
+
+    def __aiter__(self) -> AsyncIterator[tuple[EventDocument, ...]]:
+        """Iterate over the batches."""
+        return self._events.__aiter__()
+
+    async def aclose(self) -> None:
+        """Stop following, and give the place back."""
+        if self._is_held:
+            self._is_held = False
+            self._holdings.give_back(self._caller)
+        await self._events.aclose()
+
+
+LEEWAY_SECONDS: Final = 30
+"""How long a stream lasts that was opened with what had just ended.
+
+An authenticator lets clocks differ, by as much unless told otherwise. A caller whose clock is slow
+would otherwise come back at once, and again, until it thinks of a fresh token.
+"""
+
+
+class ExpiringStream:
+    """A stream that ends in order when its time is up; the caller comes back with its cursor.
+
+    The first batch is handed out in any case: its caller was let in for it.
+    """
+
+    __slots__ = ("_batches", "_clock", "_events", "_has_begun", "_until_ms")
+
+    def __init__(self, events: EventStream, expires_ms: int, clock: Clock) -> None:
+        now_ms = clock.now_ms()
+        self._events = events
+        self._batches = events.__aiter__()
+        self._clock = clock
+        self._until_ms = expires_ms if expires_ms > now_ms else now_ms + LEEWAY_SECONDS * 1000
+        self._has_begun = False
+
+    def __aiter__(self) -> AsyncIterator[tuple[EventDocument, ...]]:
+        """Return the iterator itself."""
+        return self
+
+    async def __anext__(self) -> tuple[EventDocument, ...]:
+        """Return the next batch; what comes too late is left for whoever comes back."""
+        batch = await self._batches.__anext__()
+        if self._has_begun and self._clock.now_ms() >= self._until_ms:
+            raise StopAsyncIteration
+        self._has_begun = True
+        return batch
+
+    async def aclose(self) -> None:
+        """Stop following."""
+        await self._events.aclose()
+
+
+class CallerLimits:
     """Counts what visitors do, and stops those who do too much.
 
     What is left of a limit is put into the ``allowance`` of the visitor, for every answer to tell.
@@ -48,25 +158,25 @@ class Turnstile:
         """
         self._clock = clock
         self.rates: Final = RateLimits(rates, clock)
-        self._streams = Holdings(max_streams, "streams")
+        self._streams = Quota(max_streams, "streams")
         self._trusted_proxies = frozenset(trusted_proxies)
 
-    def meet(self, visitor: Visitor) -> None:
+    def meet(self, incoming: IncomingRequest) -> None:
         """Count a request before anything is known of it but where it comes from.
 
         Raises:
             RateLimitedError: too many have come from there.
         """
         if self.rates.is_at_door:
-            verdict = self.rates.meet(self._address(visitor))
+            verdict = self.rates.meet(self._address(incoming))
             if verdict is not None:
-                visitor.allowance = allowance_headers(verdict)
+                incoming.allowance = allowance_headers(verdict)
 
-    def turned_away(self, visitor: Visitor) -> None:
+    def turned_away(self, incoming: IncomingRequest) -> None:
         """Count a request whose credentials were not good."""
-        self.rates.turned_away(self._address(visitor))
+        self.rates.turned_away(self._address(incoming))
 
-    def admit(self, operation: Operation, visitor: Visitor, tenant: str) -> None:
+    def admit(self, operation: Operation, incoming: IncomingRequest, tenant: str) -> None:
         """Count an operation of a caller who is known by now.
 
         Raises:
@@ -74,15 +184,15 @@ class Turnstile:
         """
         if self.rates.is_at_gate:
             try:
-                verdict = self.rates.admit(operation, self._caller(visitor), tenant)
+                verdict = self.rates.admit(operation, self._caller(incoming), tenant)
             except RateLimitedError:
-                visitor.allowance = ()  # The error tells its own.
+                incoming.allowance = ()  # The error tells its own.
                 raise
             if verdict is not None:
-                visitor.allowance = allowance_headers(verdict)
+                incoming.allowance = allowance_headers(verdict)
 
     async def hold(
-        self, visitor: Visitor, opening: Callable[[], Awaitable[EventStream]]
+        self, incoming: IncomingRequest, opening: Callable[[], Awaitable[EventStream]]
     ) -> EventStream:
         """Open a stream that counts among those of the caller until it is closed.
 
@@ -91,19 +201,19 @@ class Turnstile:
         Raises:
             RateLimitedError: the caller has all the streams open that one may.
         """
-        caller = self._caller(visitor)
+        caller = self._caller(incoming)
         self._streams.take(caller)
         try:
             held = HeldStream(await opening(), self._streams, caller)
         except BaseException:
             self._streams.give_back(caller)
             raise
-        expires_ms = visitor.principal.expires_ms
+        expires_ms = incoming.principal.expires_ms
         return ExpiringStream(held, expires_ms, self._clock) if expires_ms else held
 
-    def _caller(self, visitor: Visitor) -> Hashable:
-        owner = visitor.principal.owner
-        return owner if owner != ANONYMOUS else (ANONYMOUS, self._address(visitor))
+    def _caller(self, incoming: IncomingRequest) -> Hashable:
+        owner = incoming.principal.owner
+        return owner if owner != ANONYMOUS else (ANONYMOUS, self._address(incoming))
 
-    def _address(self, visitor: Visitor) -> str:
-        return caller_address(visitor.peer, visitor.headers, self._trusted_proxies)
+    def _address(self, incoming: IncomingRequest) -> str:
+        return caller_address(incoming.peer, incoming.headers, self._trusted_proxies)

@@ -10,6 +10,7 @@ All of it is kept in this process. Replicas tell each other what is used up, see
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from hashlib import blake2b
@@ -22,17 +23,200 @@ from dragoman.bus.base import Spent
 from dragoman.clock import Clock
 from dragoman.errors import RateLimitedError, UsageError
 from dragoman.model.operations import Operation
-from dragoman.server.admission.gcra import Rate, Verdict, parse_rate
-from dragoman.server.admission.rate_table import RateTable
 
 __all__ = (
     "WEIGHTS",
+    "Rate",
     "RateLimits",
     "RateSettings",
+    "RateTable",
+    "Verdict",
     "allowance",
     "allowance_headers",
+    "charge",
+    "parse_rate",
     "refusal_headers",
+    "weigh",
 )
+
+
+_WORDING: Final = re.compile(r"([1-9][0-9]{0,8})\s*/\s*([a-z]+)")
+
+_PERIODS_MS: Final = {
+    **dict.fromkeys(("s", "sec", "second"), 1000),
+    **dict.fromkeys(("min", "minute"), 60_000),
+    **dict.fromkeys(("h", "hour"), 3_600_000),
+    **dict.fromkeys(("d", "day"), 86_400_000),
+}
+
+
+class Rate(Struct, frozen=True, gc=False):
+    """So many units in a period; as many may come at once. 10/s is 600/min in smaller gulps."""
+
+    units: int
+    period_ms: int
+
+
+class Verdict(Struct, frozen=True, gc=False):
+    """Whether somebody may ask now, and what is left then.
+
+    Attributes:
+        full: the tick at which the whole allowance is back; to be kept if the answer is yes.
+        limit, remaining: units of the allowance, whole and left.
+        reset_ms: the time at which the whole allowance is back.
+        retry_ms: how long until the same question is answered with yes; 0 if it is now.
+    """
+
+    full: int
+    limit: int
+    remaining: int
+    reset_ms: int
+    retry_ms: int
+
+    @property
+    def is_allowed(self) -> bool:
+        """Tell whether the answer is yes."""
+        return self.retry_ms == 0
+
+
+def parse_rate(text: str) -> Rate:
+    """Read a rate such as ``600/min``.
+
+    Raises:
+        UsageError: it is none; says how one is written.
+    """
+    found = _WORDING.fullmatch(text.strip().lower())
+    period_ms = _PERIODS_MS.get(found[2]) if found else None
+    if found is None or period_ms is None:
+        raise UsageError(f"{text!r} is no rate; write a number per s, min, h or day: 600/min")
+    return Rate(int(found[1]), period_ms)
+
+
+def weigh(rate: Rate, full: int, cost: int, now_ms: int) -> Verdict:
+    """Decide on a request that costs so many units.
+
+    Args:
+        full: what was kept of this caller; 0 for one nobody has heard of.
+    """
+    ticks_of_unit = rate.period_ms
+    now = now_ms * rate.units
+    burst = rate.period_ms * rate.units
+    begin = max(full, now)
+    end = begin + cost * ticks_of_unit
+    missing = end - now - burst
+    if missing > 0:
+        left = (burst - (begin - now)) // ticks_of_unit
+        reset_ms = -(-begin // rate.units)
+        return Verdict(full, rate.units, max(0, left), reset_ms, -(-missing // rate.units))
+    return Verdict(end, rate.units, -missing // ticks_of_unit, -(-end // rate.units), 0)
+
+
+def charge(rate: Rate, full: int, units: int, now_ms: int) -> int:
+    """Return what to keep of a caller to whom somebody else has granted so many units.
+
+    Nobody can owe more than a whole allowance, whatever was granted: it is back within a period.
+    """
+    now = now_ms * rate.units
+    burst = rate.period_ms * rate.units
+    return min(max(full, now) + units * rate.period_ms, now + burst)
+
+
+CAPACITY: Final = 100_000
+"""Callers in one period; about 15 MB if they all come."""
+
+CELLS: Final = 1024
+"""Which cell a stranger gets depends on the hash of this process, which he cannot know."""
+
+
+PARTS: Final = 8
+"""In so many parts others are told of an allowance. With N replicas a rate can be exceeded by
+N - 1 parts; more parts would be more to tell."""
+
+
+class RateTable:
+    """The callers under one rate.
+
+    Attributes:
+        name: the same for the same limit at every replica.
+    """
+
+    __slots__ = (
+        "_capacity",
+        "_cells",
+        "_old",
+        "_part",
+        "_turned_ms",
+        "_untold",
+        "_young",
+        "name",
+        "rate",
+    )
+
+    def __init__(self, rate: Rate, name: str = "", *, capacity: int = CAPACITY) -> None:
+        """Start with nobody known."""
+        self.rate = rate
+        self.name = name
+        self._part = max(1, rate.units // PARTS)
+        self._untold: dict[Hashable, int] = {}
+        self._capacity = capacity
+        self._young: dict[Hashable, int] = {}
+        self._old: dict[Hashable, int] = {}
+        self._cells: dict[int, int] = {}
+        self._turned_ms = 0
+
+    def __len__(self) -> int:
+        """Count what is kept."""
+        return len(self._young) + len(self._old) + len(self._cells)
+
+    def weigh(self, caller: Hashable, cost: int, now_ms: int) -> Verdict:
+        """Decide on a request, without counting it."""
+        return weigh(self.rate, self._full(caller, now_ms), cost, now_ms)
+
+    def charge(self, caller: Hashable, units: int, now_ms: int) -> None:
+        """Count what somebody else has let through."""
+        self._keep(caller, charge(self.rate, self._full(caller, now_ms), units, now_ms))
+
+    def _full(self, caller: Hashable, now_ms: int) -> int:
+        """Return what is kept of a caller; 0 for nothing."""
+        if now_ms - self._turned_ms >= self.rate.period_ms:
+            self._turn(now_ms)
+        full = self._young.get(caller) or self._old.get(caller)
+        if full is None:
+            full = self._cells.get(hash(caller) % CELLS, 0) if self._cells else 0
+        return full
+
+    def _turn(self, now_ms: int) -> None:
+        self._old, self._young = self._young, {}
+        self._untold = {}
+        self._turned_ms = now_ms
+        now = now_ms * self.rate.units
+        self._cells = {cell: full for cell, full in self._cells.items() if full > now}
+
+    def count(self, caller: Hashable, verdict: Verdict) -> None:
+        """Count a request that was allowed."""
+        self._keep(caller, verdict.full)
+
+    def _keep(self, caller: Hashable, full: int) -> None:
+        is_known = self._old.pop(caller, None) is not None or caller in self._young
+        if is_known or len(self._young) + len(self._old) < self._capacity:
+            self._young[caller] = full
+        else:
+            self._cells[hash(caller) % CELLS] = full
+
+    def to_tell(self, caller: Hashable, cost: int) -> int:
+        """Note a cost that was counted; return what others are to be told now, mostly nothing.
+
+        Strangers who share a cell are nobody that others would know.
+        """
+        if caller not in self._young:
+            return 0
+        untold = self._untold.get(caller, 0) + cost
+        if untold < self._part:
+            self._untold[caller] = untold
+            return 0
+        self._untold.pop(caller, None)
+        return untold
+
 
 WEIGHTS: Final[Mapping[Operation, int]] = {
     # A send makes the agent work, which costs more than all the rest.

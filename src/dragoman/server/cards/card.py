@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from dragoman.extensions.base import CardFacts, Presence
     from dragoman.server.cards.signing import CardSigning
 
-__all__ = ("CardDesk", "CardFile", "Describes", "capabilities_of", "is_fresh")
+__all__ = ("CardFile", "Describes", "PublishedCards", "capabilities_of", "is_fresh")
 
 SKILL_SCHEMA_EXTENSION: Final = "https://dragoman.dev/extensions/skill-schema/v1"
 """AgentSkill has no member for the shape of its data, so an extension publishes it."""
@@ -196,7 +196,7 @@ def capabilities_of(
     )
 
 
-class CardDesk:
+class PublishedCards:
     """Hands out the card."""
 
     def __init__(

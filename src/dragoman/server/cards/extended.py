@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from dragoman.model.cards import AgentCard, AgentSkill
 from dragoman.model.operations import Operation
 from dragoman.server.admission.authorization import Access
-from dragoman.server.cards.card import CardDesk, Describes
+from dragoman.server.cards.card import Describes, PublishedCards
 from dragoman.service.service import Call
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class ExtendedCards:
     def __init__(
         self,
         agent: Describes,
-        cards: CardDesk,
+        cards: PublishedCards,
         access: Access,
         signing: CardSigning | None = None,
     ) -> None:

@@ -20,7 +20,7 @@ from dragoman.dialects.base import Dialect
 from dragoman.errors import A2AError, UnavailableError
 from dragoman.model.documents import EventDocument
 from dragoman.model.operations import STREAMING, Operation
-from dragoman.server.admission.authentication import Visitor
+from dragoman.server.admission.authentication import IncomingRequest
 from dragoman.server.http.headers import AllHeaders
 from dragoman.server.peers import Peer
 from dragoman.service.principal import NOBODY, Principal
@@ -66,7 +66,7 @@ class Context(Protocol):
         """All of its headers, as they came."""
         ...
 
-    visitor: Visitor | None
+    incoming: IncomingRequest | None
     """Who calls, if that was asked before the message came."""
 
     @property
@@ -147,7 +147,7 @@ class Performs(Protocol):
         dialect: GrpcDialect,
         operation: Operation,
         params: bytes,
-        visitor: Visitor,
+        incoming: IncomingRequest,
     ) -> Answer:
         """Perform an operation for a caller who was let in."""
         ...
@@ -157,11 +157,11 @@ class Performs(Protocol):
         ...
 
 
-Enter: TypeAlias = Callable[[Visitor], Awaitable[Principal]]
+Enter: TypeAlias = Callable[[IncomingRequest], Awaitable[Principal]]
 """Tells who calls; raises for a caller who is not let in."""
 
 
-class RpcVisitor:
+class IncomingRpc:
     """A call at the door."""
 
     __slots__ = (
@@ -219,7 +219,7 @@ class Calls:
     def _admission(self, dialect: GrpcDialect) -> Admission:
         async def admit(context: Context) -> None:
             try:
-                context.visitor = await self._let_in(context)
+                context.incoming = await self._let_in(context)
             except Exception as problem:  # noqa: BLE001 - whatever went wrong, the peer gets an answer
                 self._refuse(dialect, problem)
 
@@ -256,13 +256,13 @@ class Calls:
 
         What is done may be shared with others (a commit, a send that is repeated).
         """
-        visitor = context.visitor or await self._let_in(context)
-        return await self._performs.serve_rpc(dialect, operation, params, visitor)
+        incoming = context.incoming or await self._let_in(context)
+        return await self._performs.serve_rpc(dialect, operation, params, incoming)
 
-    async def _let_in(self, context: Context) -> Visitor:
-        visitor = RpcVisitor(context)
-        visitor.principal = await self._enter(visitor)
-        return visitor
+    async def _let_in(self, context: Context) -> IncomingRequest:
+        incoming = IncomingRpc(context)
+        incoming.principal = await self._enter(incoming)
+        return incoming
 
     async def _follow(self, events: EventStream, answer: Answer, context: Context) -> None:
         """Send events as they come; an empty batch is a heartbeat, for which HTTP/2 has pings."""

@@ -19,7 +19,7 @@ from dragoman.errors import UsageError
 from dragoman.server.grpc.calls import Calls, Enter, Performs, Rpc
 from dragoman.server.http2_limits import Http2Limits
 from dragoman.server.http2_server import Http2Protocol
-from dragoman.server.tasks.background import Nursery
+from dragoman.server.tasks.background import BackgroundTasks
 
 if TYPE_CHECKING:
     from dragoman.server.tls import Tls
@@ -70,7 +70,7 @@ class GrpcServer:
         self._services = services
         self._is_ready = is_ready
         self._calls = Calls(performs, enter=enter, stall_seconds=limits.stall_seconds)
-        self._nursery = Nursery()
+        self._background = BackgroundTasks()
         self._running: set[asyncio.Task[None]] = set()
         self._connections: set[Http2Protocol] = set()
         self._all_lost = asyncio.Event()
@@ -123,7 +123,7 @@ class GrpcServer:
         with suppress(TimeoutError):
             async with asyncio.timeout(grace_seconds):
                 await self._finish()
-        await self._nursery.close()
+        await self._background.close()
         for connection in tuple(self._connections):
             connection.shutdown()
         if self._connections:
@@ -131,7 +131,7 @@ class GrpcServer:
             self._all_lost.clear()
             await self._all_lost.wait()
         # What began while the others were ended.
-        await self._nursery.close()
+        await self._background.close()
 
     async def _finish(self) -> None:
         """Wait until no call is under way, be it here or still on its way here."""
@@ -148,7 +148,7 @@ class GrpcServer:
 
     def spawn(self, work: Coroutine[object, object, None]) -> asyncio.Task[None]:
         """Start the task of a call."""
-        task = self._nursery.spawn(work, name="a gRPC call")
+        task = self._background.spawn(work, name="a gRPC call")
         self._running.add(task)
         task.add_done_callback(self._running.discard)
         return task

@@ -27,13 +27,13 @@ from dragoman.errors import (
 )
 from dragoman.model.documents import EventDocument
 from dragoman.model.operations import STREAMING
-from dragoman.server.admission.authentication import Door
+from dragoman.server.admission.authentication import Guard
 from dragoman.server.admission.rate_limits import refusal_headers
 from dragoman.server.dispatch import Answer, Dispatcher
 from dragoman.server.http.exchange import DisconnectedError, Exchange, Header
 from dragoman.server.http.media import EVENT_STREAM, JSON, check_is_json, rest_content_type
 from dragoman.server.rxjs_streams import RxjsRenderer, stream_headers
-from dragoman.server.tasks.background import Nursery
+from dragoman.server.tasks.background import BackgroundTasks
 from dragoman.server.xpr_place import XprPlace, in_its_words
 
 __all__ = ("OLD_PREFIX", "HttpCalls", "error_headers")
@@ -62,8 +62,8 @@ class HttpCalls:
     def __init__(
         self,
         dispatcher: Dispatcher,
-        door: Door,
-        nursery: Nursery,
+        guard: Guard,
+        background: BackgroundTasks,
         *,
         stall_seconds: float,
         force_json: bool,
@@ -72,8 +72,8 @@ class HttpCalls:
     ) -> None:
         self._has_rxjs = has_rxjs
         self._dispatcher = dispatcher
-        self._door = door
-        self._nursery = nursery
+        self._guard = guard
+        self._background = background
         self._stall_seconds = stall_seconds
         self._force_json = force_json
         self._xpr = xpr or XprPlace()
@@ -129,8 +129,8 @@ class HttpCalls:
     async def _enter(self, exchange: Exchange) -> None:
         """Find out who calls by JSON-RPC; who is refused hears it in the version it states."""
         try:
-            exchange.principal = await self._door.enter(
-                exchange, lambda: exchange.read_body(self._door)
+            exchange.principal = await self._guard.enter(
+                exchange, lambda: exchange.read_body(self._guard)
             )
         except A2AError as refusal:
             exchange.voice = unread_voice(exchange.parameter(b"a2a-version", "A2A-Version"))
@@ -142,7 +142,7 @@ class HttpCalls:
         body = b""
         try:
             check_is_json(exchange.headers)
-            body = await exchange.read_body(self._door)
+            body = await exchange.read_body(self._guard)
             return jsonrpc.read_request(body, is_lenient=not exchange.is_rxjs)
         except (A2AError, BadEnvelopeError) as refused:
             if not self._xpr.is_home_to(exchange):
@@ -192,11 +192,11 @@ class HttpCalls:
         content_type: bytes,
     ) -> None:
         try:
-            exchange.principal = await self._door.enter(exchange)
+            exchange.principal = await self._guard.enter(exchange)
             match = router.match(exchange.method, path)
             body = b""
             if match.verb == "POST":
-                body = await exchange.read_body(self._door)
+                body = await exchange.read_body(self._guard)
                 if body:
                     check_is_json(exchange.headers)
             answer = await serve(exchange, match, body)
@@ -250,7 +250,7 @@ class HttpCalls:
         await exchange.stream(
             answer.events,
             renderer,
-            nursery=self._nursery,
+            background=self._background,
             stall_seconds=self._stall_seconds,
             extra=headers,
         )

@@ -13,9 +13,9 @@ from dragoman.errors import (
     MethodNotAllowedError,
     UnsupportedOperationError,
 )
-from dragoman.server.admission.authentication import Door
+from dragoman.server.admission.authentication import Guard
 from dragoman.server.admission.client_address import Addressing
-from dragoman.server.cards.card import CardDesk, is_fresh
+from dragoman.server.cards.card import PublishedCards, is_fresh
 from dragoman.server.dispatch import Dispatcher
 from dragoman.server.http.calls import error_headers
 from dragoman.server.http.exchange import Exchange
@@ -54,11 +54,11 @@ class HttpCard:
     """Serves the card."""
 
     def __init__(
-        self, cards: CardDesk, dispatcher: Dispatcher, door: Door, settings: Settings
+        self, cards: PublishedCards, dispatcher: Dispatcher, guard: Guard, settings: Settings
     ) -> None:
         self._cards = cards
         self._dispatcher = dispatcher
-        self._door = door
+        self._guard = guard
         self._settings = settings
         self._addressing = Addressing(settings.public_url, settings.trusted_proxies)
 
@@ -71,7 +71,7 @@ class HttpCard:
             await refuse(exchange, MethodNotAllowedError(_READING))
             return
         try:
-            self._door.meet(exchange)
+            self._guard.meet(exchange)
         except A2AError as error:
             await refuse(exchange, error)
             return
@@ -99,7 +99,7 @@ class HttpCard:
             await refuse(exchange, MethodNotAllowedError(_READING))
             return
         try:
-            self._door.meet(exchange)
+            self._guard.meet(exchange)
         except A2AError as error:
             await refuse(exchange, error)
         else:
@@ -114,7 +114,7 @@ class HttpCard:
             await refuse(exchange, MethodNotAllowedError(_READING))
             return
         try:
-            exchange.principal = await self._door.enter(exchange)
+            exchange.principal = await self._guard.enter(exchange)
             answer = await self._dispatcher.serve_method(exchange, _EXTENDED_CARD_METHOD, b"{}")
         except Exception as problem:  # noqa: BLE001 - whatever went wrong, the peer gets an answer
             error = self._dispatcher.explain(problem)

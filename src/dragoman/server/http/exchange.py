@@ -13,17 +13,17 @@ from dragoman.auth.incoming.authenticator import Evidence, ReadBody
 from dragoman.dialects.base import RpcDialect
 from dragoman.errors import A2AError
 from dragoman.model.documents import EventDocument
-from dragoman.server.admission.authentication import Door
+from dragoman.server.admission.authentication import Guard
 from dragoman.server.http.headers import AllHeaders, gather_headers
 from dragoman.server.http.media import check_is_plain
-from dragoman.server.http.security_headers import SECURITY_HEADERS
-from dragoman.server.tasks.background import Nursery
+from dragoman.server.tasks.background import BackgroundTasks
 from dragoman.service.principal import NOBODY, Principal
 from dragoman.service.service import EventStream
 
 __all__ = (
     "ABORT",
     "REPLY",
+    "SECURITY_HEADERS",
     "TLS",
     "ASGIApp",
     "DisconnectedError",
@@ -36,7 +36,17 @@ __all__ = (
     "StalledError",
 )
 
+
 _logger = logging.getLogger(__name__)
+
+
+SECURITY_HEADERS: Final = (
+    # An artifact is what its type says; no browser makes a page or a script of it.
+    (b"x-content-type-options", b"nosniff"),
+    # Addresses hold the ids of tasks and the names of tenants.
+    (b"referrer-policy", b"no-referrer"),
+)
+
 
 # ASGI's messages are dictionaries of anything, by its specification.
 Scope = MutableMapping[str, Any]
@@ -198,7 +208,7 @@ class Exchange:
             return values[-1] if values else None
         return value
 
-    async def read_body(self, door: Door) -> bytes:
+    async def read_body(self, guard: Guard) -> bytes:
         """Return the whole body, read once; one beyond the limit is refused before it is held.
 
         A body that was refused is refused again: there is no more of it to come.
@@ -207,23 +217,23 @@ class Exchange:
             if self._refused is not None:
                 raise self._refused
             try:
-                self._body = await self._read(door)
+                self._body = await self._read(guard)
             except A2AError as refused:
                 self._refused = refused
                 raise
         return self._body
 
-    async def _read(self, door: Door) -> bytes:
+    async def _read(self, guard: Guard) -> bytes:
         if b"content-encoding" in self.headers:
             check_is_plain(self.headers)
         announced = self.headers.get(b"content-length", "")
         if announced.isdecimal():
-            door.check_size(int(announced))
+            guard.check_size(int(announced))
         message = await self._receive()
         body: bytes = message.get("body", b"")
         if not message.get("more_body") and message["type"] == "http.request":
-            door.check_size(len(body))
-            door.check_depth(body)
+            guard.check_size(len(body))
+            guard.check_depth(body)
             return body
         chunks = [body]
         size = len(body)
@@ -232,11 +242,11 @@ class Exchange:
             chunk: bytes = message.get("body", b"")
             chunks.append(chunk)
             size += len(chunk)
-            door.check_size(size)
+            guard.check_size(size)
         if message["type"] == "http.disconnect":
             raise DisconnectedError
         body = b"".join(chunks)
-        door.check_depth(body)
+        guard.check_depth(body)
         return body
 
     async def reply(
@@ -261,7 +271,7 @@ class Exchange:
         events: EventStream,
         renderer: Renders,
         *,
-        nursery: Nursery,
+        background: BackgroundTasks,
         stall_seconds: float,
         extra: tuple[Header, ...] = (),
     ) -> None:
@@ -270,7 +280,7 @@ class Exchange:
         usual = [header for header in _STREAM_HEADERS if header[0] not in given]
         headers = [*usual, *extra, *self.allowance, *self.also]
         await self._send({"type": "http.response.start", "status": 200, "headers": headers})
-        watch = nursery.spawn(self._end_on_disconnect(events), name="stream watch")
+        watch = background.spawn(self._end_on_disconnect(events), name="stream watch")
         try:
             try:
                 async for batch in events:

@@ -12,7 +12,7 @@ from typing import Final, Literal, NamedTuple, Protocol
 from dragoman.clock import Clock
 from dragoman.errors import A2AError, MethodNotAllowedError, PermissionDeniedError, StoreError
 from dragoman.push.notification import PushCounters
-from dragoman.server.admission.authentication import Door
+from dragoman.server.admission.authentication import Guard
 from dragoman.server.http.cards import refuse
 from dragoman.server.http.exchange import Exchange
 from dragoman.server.replicas.lease import ReplicaNumbers
@@ -91,10 +91,10 @@ class Metrics:
         door: lets in those who can show who they are; None where nobody could.
     """
 
-    def __init__(self, measured: Measured, *, local: Door, door: Door | None) -> None:
+    def __init__(self, measured: Measured, *, local: Guard, guard: Guard | None) -> None:
         self._measured = measured
         self._local = local
-        self._door = door
+        self._guard = guard
 
     async def serve(self, exchange: Exchange) -> None:
         """Answer a request for the numbers."""
@@ -115,9 +115,9 @@ class Metrics:
         try:
             self._local.admit(exchange.peer, exchange.headers)
         except PermissionDeniedError:
-            if self._door is None:
+            if self._guard is None:
                 raise
-            await self._door.enter(exchange)
+            await self._guard.enter(exchange)
 
 
 def exposition(samples: Iterable[Sample], replica_id: str = "") -> bytes:

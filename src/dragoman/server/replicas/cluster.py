@@ -8,14 +8,14 @@ from dragoman.bus.base import Bus, ReplicaHint, Spent, WorkReleased
 from dragoman.clock import Clock
 from dragoman.errors import StoreError
 from dragoman.server.admission.rate_limits import RateLimits
-from dragoman.server.replicas.lease import Replica, ReplicaNumbers
-from dragoman.server.replicas.remote_tasks import Elsewhere
+from dragoman.server.replicas.lease import ReplicaLease, ReplicaNumbers
+from dragoman.server.replicas.remote_tasks import RemoteTasks
 from dragoman.server.replicas.sweep import Sweep
 from dragoman.server.settings import Settings
-from dragoman.server.tasks.background import Nursery
+from dragoman.server.tasks.background import BackgroundTasks
 from dragoman.server.tasks.resuming import Resumption
 from dragoman.server.tasks.streams import Hub
-from dragoman.server.tasks.supervisor import Runner
+from dragoman.server.tasks.supervisor import TaskSupervisor
 from dragoman.stores.base import SharedTaskStore
 
 __all__ = ("Cluster",)
@@ -35,63 +35,63 @@ class Cluster:
         *,
         clock: Clock,
         hub: Hub,
-        nursery: Nursery,
+        background: BackgroundTasks,
         settings: Settings,
         rates: RateLimits | None = None,
     ) -> None:
         self._store = store
         self._bus = bus
         self._clock = clock
-        self._nursery = nursery
+        self._background = background
         self._settings = settings
         self._rates = rates
         self._alarm = asyncio.Event()
         self._sweep: Sweep | None = None
-        self.replica = Replica(store, clock, lease_seconds=settings.lease_seconds)
-        self.elsewhere = Elsewhere(
+        self.replica = ReplicaLease(store, clock, lease_seconds=settings.lease_seconds)
+        self.remote_tasks = RemoteTasks(
             store=store,
             replica=self.replica,
             bus=bus,
             hub=hub,
-            nursery=nursery,
+            background=background,
             alarm=self._alarm,
         )
 
     @property
     def numbers(self) -> ReplicaNumbers:
         """How this replica stands with the others."""
-        replica, elsewhere = self.replica, self.elsewhere
+        replica, remote_tasks = self.replica, self.remote_tasks
         return ReplicaNumbers(
             id=replica.id,
             has_lease=replica.is_sure,
             lapses=replica.lapses,
             has_bus=self._bus.is_connected,
-            followed=len(elsewhere.known()),
-            taken_over=elsewhere.taken_over,
-            lost=elsewhere.lost,
+            followed=len(remote_tasks.known()),
+            taken_over=remote_tasks.taken_over,
+            lost=remote_tasks.lost,
         )
 
     async def join(self) -> None:
         """Begin the lease, and hear hints. Nothing is written before this."""
         await self.replica.join()
-        self._nursery.spawn(self.replica.keep(self._check_held), name="lease")
+        self._background.spawn(self.replica.keep(self._check_held), name="lease")
         if self._rates is not None:
             self._rates.share(self._bus.publish)
         await self._bus.open(self.replica.id, on_hint=self._hear, on_reconnect=self._alarm.set)
 
-    def begin(self, runner: Runner, resumption: Resumption) -> None:
+    def begin(self, supervisor: TaskSupervisor, resumption: Resumption) -> None:
         """Sweep from now on, and at once: there may be work that nobody does."""
         self._sweep = Sweep(
-            runner=runner,
+            supervisor=supervisor,
             resumption=resumption,
-            elsewhere=self.elsewhere,
+            remote_tasks=self.remote_tasks,
             clock=self._clock,
-            nursery=self._nursery,
+            background=self._background,
             alarm=self._alarm,
             seconds=self._settings.sweep_seconds,
         )
         self._alarm.set()
-        self._nursery.spawn(self._sweep.run(), name="sweep")
+        self._background.spawn(self._sweep.run(), name="sweep")
 
     async def leave(self) -> None:
         """Give up the lease, and tell the others that there is work to take."""

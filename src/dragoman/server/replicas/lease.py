@@ -21,7 +21,7 @@ from dragoman.clock import Clock
 from dragoman.errors import StoreError, StoreUnavailableError
 from dragoman.stores.base import SharedTaskStore, StoredTask
 
-__all__ = ("Replica", "ReplicaNumbers")
+__all__ = ("ReplicaLease", "ReplicaNumbers")
 
 _logger = logging.getLogger(__name__)
 
@@ -53,7 +53,7 @@ class ReplicaNumbers(Struct, frozen=True, kw_only=True, gc=False):
     lost: int
 
 
-class Replica:
+class ReplicaLease:
     """An identity, new at every start, and a lease that is renewed for as long as it works.
 
     Attributes:

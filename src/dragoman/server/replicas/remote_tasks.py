@@ -26,14 +26,14 @@ from dragoman.errors import (
 )
 from dragoman.model.documents import EventDocument
 from dragoman.model.tasks import TaskState
-from dragoman.server.replicas.lease import Replica
-from dragoman.server.tasks.background import Nursery
+from dragoman.server.replicas.lease import ReplicaLease
+from dragoman.server.tasks.background import BackgroundTasks
 from dragoman.server.tasks.inbox import NO_STORE
 from dragoman.server.tasks.streams import BATCH_EVENTS, Channel, Follower, Hub
 from dragoman.server.tasks.turns import STORE_POLL_SECONDS
 from dragoman.stores.base import CANCEL_ITEM, Placed, SendRecord, SharedTaskStore, StoredTask
 
-__all__ = ("Elsewhere",)
+__all__ = ("RemoteTasks",)
 
 _logger = logging.getLogger(__name__)
 
@@ -77,7 +77,7 @@ class _Followed:
         self.is_over = False
 
 
-class Elsewhere:
+class RemoteTasks:
     """What this replica has to do with tasks of others.
 
     Attributes:
@@ -92,17 +92,17 @@ class Elsewhere:
         self,
         *,
         store: SharedTaskStore,
-        replica: Replica,
+        replica: ReplicaLease,
         bus: Bus,
         hub: Hub,
-        nursery: Nursery,
+        background: BackgroundTasks,
         alarm: asyncio.Event,
     ) -> None:
         self.store: Final = store
         self.replica: Final = replica
         self._bus = bus
         self._hub = hub
-        self._nursery = nursery
+        self._background = background
         self._alarm = alarm
         self._followed: dict[str, _Followed] = {}
         self.taken_over = 0
@@ -192,7 +192,7 @@ class Elsewhere:
         followed.has_moved = True
         if not followed.is_read:
             followed.is_read = True
-            self._nursery.spawn(self._read(task_id, followed), name=f"log of {task_id}")
+            self._background.spawn(self._read(task_id, followed), name=f"log of {task_id}")
 
     async def _read(self, task_id: str, followed: _Followed) -> None:
         channel = followed.channel
@@ -212,7 +212,7 @@ class Elsewhere:
 
     def release(self, task_id: str, epoch: int) -> None:
         """Let any replica have a task that is not in memory here, as soon as the store is there."""
-        self._nursery.spawn(self._release(task_id, epoch), name=f"release of {task_id}")
+        self._background.spawn(self._release(task_id, epoch), name=f"release of {task_id}")
 
     async def _release(self, task_id: str, epoch: int) -> None:
         while True:
@@ -261,7 +261,7 @@ class Elsewhere:
     def settled(self, stored: StoredTask, after: int) -> asyncio.Future[None]:
         """Return a future for the next end or pause of a task after an event."""
         settled: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        wait = self._nursery.spawn(
+        wait = self._background.spawn(
             self._settle(settled, stored, after), name=f"wait for {stored.id}"
         )
         # Who stops waiting stops following.

@@ -16,11 +16,11 @@ from typing import Final
 from dragoman.bus.base import InboxFilled, WorkReleased
 from dragoman.clock import Clock
 from dragoman.errors import A2AError, StoreError
-from dragoman.server.replicas.remote_tasks import Elsewhere
-from dragoman.server.tasks.background import Nursery
+from dragoman.server.replicas.remote_tasks import RemoteTasks
+from dragoman.server.tasks.background import BackgroundTasks
 from dragoman.server.tasks.inbox import queue_of
 from dragoman.server.tasks.resuming import Resumption
-from dragoman.server.tasks.supervisor import Runner
+from dragoman.server.tasks.supervisor import TaskSupervisor
 from dragoman.stores.base import Scope
 
 __all__ = ("Sweep",)
@@ -37,28 +37,30 @@ class Sweep:
     def __init__(
         self,
         *,
-        runner: Runner,
+        supervisor: TaskSupervisor,
         resumption: Resumption,
-        elsewhere: Elsewhere,
+        remote_tasks: RemoteTasks,
         clock: Clock,
-        nursery: Nursery,
+        background: BackgroundTasks,
         alarm: asyncio.Event,
         seconds: float,
     ) -> None:
-        self._runner = runner
+        self._supervisor = supervisor
         self._resumption = resumption
-        self._elsewhere = elsewhere
+        self._remote_tasks = remote_tasks
         self._clock = clock
-        self._nursery = nursery
+        self._background = background
         self._alarm = alarm
         self._seconds = seconds
 
     def hear(self, hint: InboxFilled | WorkReleased) -> None:
         """Act on a hint that is meant for this replica."""
         if isinstance(hint, InboxFilled):
-            live = self._runner.held(hint.task_id)
+            live = self._supervisor.held(hint.task_id)
             if live is not None:
-                self._nursery.spawn(self._runner.take_in(live), name=f"inbox of {hint.task_id}")
+                self._background.spawn(
+                    self._supervisor.take_in(live), name=f"inbox of {hint.task_id}"
+                )
                 return
         self._alarm.set()
 
@@ -78,15 +80,15 @@ class Sweep:
 
     async def sweep(self) -> None:
         """Look after everything once, unless the server stops: then all of it is for others."""
-        if self._runner.is_draining:
+        if self._supervisor.is_draining:
             return
         await self._let_go_of_lost()
-        known = self._elsewhere.known()
+        known = self._remote_tasks.known()
         if known:
-            self._elsewhere.look_at(await self._elsewhere.store.moved(known))
+            self._remote_tasks.look_at(await self._remote_tasks.store.moved(known))
         # Before the inboxes, of which there may be many: nobody does this work.
         await self._resumption.resume_all()
-        for scope, task_id in await self._elsewhere.store.filled():
+        for scope, task_id in await self._remote_tasks.store.filled():
             try:
                 await self._look_into(scope, task_id)
             except StoreError:
@@ -107,21 +109,21 @@ class Sweep:
         lost, and the next one says that all is well. A task at work would find out by its next
         write. One that waits would not, and whoever followed it here would hear nothing any more.
         """
-        held = {live.task_id: live for live in self._runner.tasks() if live.is_stored}
+        held = {live.task_id: live for live in self._supervisor.tasks() if live.is_stored}
         epochs = {task_id: live.epoch for task_id, live in held.items()}
-        lost = await self._elsewhere.store.lost(epochs)
+        lost = await self._remote_tasks.store.lost(epochs)
         # A sweep and a late renewal may ask at the same time; whoever comes second finds them gone.
-        gone = [task_id for task_id in lost if self._runner.held(task_id) is held[task_id]]
+        gone = [task_id for task_id in lost if self._supervisor.held(task_id) is held[task_id]]
         for task_id in gone:
-            self._runner.let_go(held[task_id])
+            self._supervisor.let_go(held[task_id])
         if gone:
             _logger.warning("tasks that others have taken over: %d of %d", len(gone), len(held))
 
     async def _look_into(self, scope: Scope, task_id: str) -> None:
         """Have it taken up what lies in the inbox of a task."""
-        live = self._runner.held(task_id)
+        live = self._supervisor.held(task_id)
         if live is not None:
-            await self._runner.take_in(live)
+            await self._supervisor.take_in(live)
         else:
             await self._adopt(scope, task_id)
 
@@ -131,14 +133,14 @@ class Sweep:
         One that is at work is resumed with the rest of the dead's; one that sleeps has time, and so
         has a message that waits for the turn after this one.
         """
-        stored = await self._elsewhere.store.load(scope, task_id)
-        if stored is None or stored.state.is_terminal or not self._elsewhere.is_free(stored):
+        stored = await self._remote_tasks.store.load(scope, task_id)
+        if stored is None or stored.state.is_terminal or not self._remote_tasks.is_free(stored):
             return
         _, urgent = queue_of(stored)
         if not urgent:
             return
         try:
-            await self._runner.adopt(stored)
+            await self._supervisor.adopt(stored)
         except A2AError as error:
             _logger.debug("task %s is left to another replica: %s", task_id, error.message)
 
@@ -147,7 +149,7 @@ class Sweep:
 
         If a lease is not renewed, that is when it has run out; not for all at one moment.
         """
-        lapse = await self._elsewhere.store.next_lapse()
+        lapse = await self._remote_tasks.store.next_lapse()
         if lapse is None:
             return self._seconds
         spread = self._seconds * random.uniform(0.01, _SPREAD)  # noqa: S311 - no secret

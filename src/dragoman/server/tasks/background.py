@@ -6,12 +6,12 @@ import asyncio
 import logging
 from collections.abc import Collection, Coroutine
 
-__all__ = ("Nursery", "ended")
+__all__ = ("BackgroundTasks", "ended")
 
 _logger = logging.getLogger(__name__)
 
 
-class Nursery:
+class BackgroundTasks:
     """Background tasks with one owner.
 
     Unlike a TaskGroup, the failure of one child does not end the others: turns of different callers

@@ -16,16 +16,16 @@ from dragoman.service.principal import NOBODY, Principal
 
 __all__ = (
     "Answer",
-    "Errand",
-    "QueuedErrand",
+    "Delivery",
+    "QueuedDelivery",
     "decode_answer",
-    "decode_errand",
+    "decode_delivery",
     "encode",
     "trace_at",
 )
 
 
-class Errand(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
+class Delivery(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """A message and what came with it.
 
     Attributes:
@@ -64,12 +64,12 @@ class Answer(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
         is_late: the time that the agent had given was over first.
     """
 
-    errand: Errand | None = None
+    errand: Delivery | None = None
     is_late: bool = False
 
 
 encode: Final = msgspec.json.Encoder().encode
-decode_errand: Final = msgspec.json.Decoder(Errand).decode
+decode_delivery: Final = msgspec.json.Decoder(Delivery).decode
 decode_answer: Final = msgspec.json.Decoder(Answer).decode
 
 
@@ -88,12 +88,12 @@ def trace_at(journal: Sequence[JournalEntry], seq: int) -> str:
     return _decode_traced(begun[-1].result).trace if begun else ""
 
 
-class QueuedErrand:
+class QueuedDelivery:
     """An errand in the inbox: ``stored`` gives its number once it is durable."""
 
     __slots__ = ("errand", "stored", "waiters")
 
-    def __init__(self, errand: Errand) -> None:
+    def __init__(self, errand: Delivery) -> None:
         self.errand = errand
         self.stored: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         # Senders that wait for the turn of this very message.

@@ -14,7 +14,7 @@ from msgspec import Struct
 from dragoman.engine.commands import Command
 from dragoman.engine.fold import FoldMark
 from dragoman.engine.machine import Standing
-from dragoman.server.tasks.delivery import QueuedErrand
+from dragoman.server.tasks.delivery import QueuedDelivery
 
 if TYPE_CHECKING:
     from dragoman.server.tasks.task import LiveTask
@@ -34,7 +34,7 @@ class Ending(Struct, frozen=True, kw_only=True):
     command: Command
     standing: Standing
     fold: FoldMark
-    inbox: tuple[QueuedErrand, ...]
+    inbox: tuple[QueuedDelivery, ...]
     added: int
     status_at_ms: int
     snapshot_seq: int

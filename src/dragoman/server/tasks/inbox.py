@@ -28,9 +28,9 @@ from dragoman.errors import (
     UnavailableError,
 )
 from dragoman.model.tasks import TaskState
-from dragoman.server.tasks.background import Nursery
-from dragoman.server.tasks.delivery import Answer, Errand, QueuedErrand, decode_errand, encode
-from dragoman.server.tasks.known_numbers import Seen
+from dragoman.server.tasks.background import BackgroundTasks
+from dragoman.server.tasks.delivery import Answer, Delivery, QueuedDelivery, decode_delivery, encode
+from dragoman.server.tasks.known_numbers import KnownNumbers
 from dragoman.server.tasks.task import LiveTask
 from dragoman.server.tasks.turn import ASK, question_name
 from dragoman.server.tasks.watcher import TaskLostError
@@ -44,12 +44,12 @@ from dragoman.stores.base import (
     TaskStore,
 )
 
-__all__ = ("NO_STORE", "Deliveries", "Delivery", "queue_of", "will_go_on")
+__all__ = ("NO_STORE", "Receipt", "TaskInbox", "queue_of", "will_go_on")
 
 NO_STORE: Final = "The store is not available; try again later"
 
 
-class Delivery(Struct, frozen=True):
+class Receipt(Struct, frozen=True):
     """A message handed to a live task; ``settled`` is done when its turn has ended or paused.
 
     ``stored`` is done when the message is durable, or has failed to be. It may be waited for by
@@ -60,7 +60,7 @@ class Delivery(Struct, frozen=True):
     stored: asyncio.Future[None]
 
 
-class Deliveries:
+class TaskInbox:
     """Hands messages to live tasks.
 
     Args:
@@ -71,17 +71,17 @@ class Deliveries:
     def __init__(
         self,
         store: TaskStore,
-        nursery: Nursery,
+        background: BackgroundTasks,
         *,
         run_again: Callable[[LiveTask], None],
         cancel: Callable[[LiveTask], None],
     ) -> None:
         self._store = store
-        self._nursery = nursery
+        self._background = background
         self._run_again = run_again
         self._cancel = cancel
 
-    def deliver(self, live: LiveTask, errand: Errand, send: SendRecord | None) -> Delivery:
+    def deliver(self, live: LiveTask, errand: Delivery, send: SendRecord | None) -> Receipt:
         """Hand a further message to a task. It is acknowledged once it is ``stored``.
 
         Raises:
@@ -92,21 +92,21 @@ class Deliveries:
             raise InvalidParamsError.of("message", "comes too late: nobody waits for it any more")
         answer = _answer(live, errand)
         if answer is None:
-            item = QueuedErrand(errand)
+            item = QueuedDelivery(errand)
             live.inbox.append(item)
             # R-3.2.2-1: a pause of the turn before its own ends the wait as well.
             settled = live.settled()
             item.waiters.append(settled)
             # In a task of ours: whatever becomes of the request, the message is stored or not.
-            storing = self._nursery.spawn(self._store_item(live, item, send), name=live.task_id)
+            storing = self._background.spawn(self._store_item(live, item, send), name=live.task_id)
             # It may be stopped before it has begun, or fail for a reason that nobody thought of.
             storing.add_done_callback(lambda _: item.stored.done() or _lose(live, item))
-            return Delivery(settled, _acknowledgement(item))
+            return Receipt(settled, _acknowledgement(item))
         if send is not None:
             live.answers_send(send, errand.message)
         settled, stored = live.settled(), live.written()
         self._go_on(live, answer)
-        return Delivery(settled, stored)
+        return Receipt(settled, stored)
 
     async def take_in(self, live: LiveTask, *, is_ending: bool = False) -> bool:
         """Take up what others have put into the inbox of a task; False if it cannot be read now.
@@ -149,7 +149,7 @@ class Deliveries:
         except StoreError:
             return None
         messages = [item for item in items if item.body != CANCEL_ITEM]
-        copies = (i.n for i in messages if decode_errand(i.body).message.message_id == message_id)
+        copies = (i.n for i in messages if decode_delivery(i.body).message.message_id == message_id)
         return next(copies, 0)
 
     def take(self, live: LiveTask, item: InboxItem) -> None:
@@ -159,7 +159,7 @@ class Deliveries:
             with suppress(TaskNotCancelableError):
                 self._cancel(live)
             return
-        errand = decode_errand(item.body)
+        errand = decode_delivery(item.body)
         if live.is_answered_by(errand.message):
             live.take_up(item.n)  # It came here as well, and is on its way to the store.
             return
@@ -172,7 +172,9 @@ class Deliveries:
             live.take_up(item.n)
             self._go_on(live, answer)
 
-    def take_out(self, live: LiveTask, stored: StoredTask) -> tuple[QueuedErrand | InboxItem, ...]:
+    def take_out(
+        self, live: LiveTask, stored: StoredTask
+    ) -> tuple[QueuedDelivery | InboxItem, ...]:
         """Take out of the inbox of a task, as it is known here, what the store has in it.
 
         For when a write was lost: the task decides anew about each, see ``take_again``. One that
@@ -180,7 +182,7 @@ class Deliveries:
         """
         known = {item.stored.result(): item for item in live.inbox if item.is_stored}
         if live.seen is not None:
-            live.seen = Seen(stored.inbox_n)
+            live.seen = KnownNumbers(stored.inbox_n)
             for n in known:
                 # Some have got there since the store was looked at.
                 live.seen.add(n)
@@ -190,7 +192,7 @@ class Deliveries:
         )
         return tuple(known.get(item.n, item) for item in stored.inbox)
 
-    def take_again(self, live: LiveTask, items: Iterable[QueuedErrand | InboxItem]) -> None:
+    def take_again(self, live: LiveTask, items: Iterable[QueuedDelivery | InboxItem]) -> None:
         """Hand to a task what ``take_out`` has taken out, before all that is on its way."""
         on_their_way = tuple(live.inbox)
         live.inbox.clear()
@@ -207,14 +209,14 @@ class Deliveries:
                 self._go_on(live, answer)
         live.inbox.extend(on_their_way)
 
-    def _go_on(self, live: LiveTask, errand: Errand) -> None:
+    def _go_on(self, live: LiveTask, errand: Delivery) -> None:
         if live.pause is not None and not live.pause.done():
             live.pause.set_result(errand)
         elif live.turn is None:
             self._run_again(live)
 
     async def _store_item(
-        self, live: LiveTask, item: QueuedErrand, send: SendRecord | None
+        self, live: LiveTask, item: QueuedDelivery, send: SendRecord | None
     ) -> None:
         """Store a message of the inbox, and tell by ``item.stored`` what became of it."""
         body = encode(item.errand)
@@ -227,27 +229,27 @@ class Deliveries:
             live.seen.add(n)
         item.stored.set_result(n)
         if not live.knows_all_before(n):
-            self._nursery.spawn(self._catch_up(live), name=f"inbox of {live.task_id}")
+            self._background.spawn(self._catch_up(live), name=f"inbox of {live.task_id}")
 
     async def _catch_up(self, live: LiveTask) -> None:
         """Take up what another replica has acknowledged, of which no hint came yet."""
         await self.take_in(live)
 
 
-def queue_of(stored: StoredTask) -> tuple[list[QueuedErrand], list[InboxItem]]:
+def queue_of(stored: StoredTask) -> tuple[list[QueuedDelivery], list[InboxItem]]:
     """Return what waits in the inbox of a task, and what is to be handed to it once it lives.
 
     The latter are an answer that its last holder did not get to see, and, in the end, words to
     cancel it. A second answer waits: it was meant for the same question.
     """
-    queue: list[QueuedErrand] = []
+    queue: list[QueuedDelivery] = []
     answers: list[InboxItem] = []
     cancels: list[InboxItem] = []
     for item in stored.inbox:
         if item.body == CANCEL_ITEM:
             cancels.append(item)
             continue
-        errand = decode_errand(item.body)
+        errand = decode_delivery(item.body)
         if errand.is_answer and stored.state.is_interrupted and not answers:
             answers.append(item)
         else:
@@ -267,7 +269,7 @@ def _end_stale_question(live: LiveTask) -> None:
         live.execute(GoOn())
 
 
-def _lose(live: LiveTask, item: QueuedErrand, error: BaseException | None = None) -> None:
+def _lose(live: LiveTask, item: QueuedDelivery, error: BaseException | None = None) -> None:
     """Take a message out of the inbox that could not be stored, and tell so."""
     if item in live.inbox:
         live.inbox.remove(item)
@@ -279,16 +281,16 @@ def _lose(live: LiveTask, item: QueuedErrand, error: BaseException | None = None
     item.stored.exception()  # Perhaps nobody looks at it; that is no fault.
 
 
-def _number(item: QueuedErrand) -> float:
+def _number(item: QueuedDelivery) -> float:
     """Return the place of a message in the inbox; one on its way there has the last."""
     return item.stored.result() if item.is_stored else math.inf
 
 
-def _is_cancel(item: QueuedErrand | InboxItem) -> bool:
+def _is_cancel(item: QueuedDelivery | InboxItem) -> bool:
     return isinstance(item, InboxItem) and item.body == CANCEL_ITEM
 
 
-def _answer(live: LiveTask, errand: Errand, *, is_answer: bool = True) -> Errand | None:
+def _answer(live: LiveTask, errand: Delivery, *, is_answer: bool = True) -> Delivery | None:
     """Let the task decide about a message: it is the answer, as noted, or has to wait (None).
 
     A secret that has to wait is shown to nobody: only who has asked for it may see it.
@@ -308,13 +310,13 @@ def _question(live: LiveTask) -> str:
     return question_name(is_auth=live.standing.state is TaskState.AUTH_REQUIRED)
 
 
-def _queued(n: int, errand: Errand) -> QueuedErrand:
-    item = QueuedErrand(errand)
+def _queued(n: int, errand: Delivery) -> QueuedDelivery:
+    item = QueuedDelivery(errand)
     item.stored.set_result(n)
     return item
 
 
-def _acknowledgement(item: QueuedErrand) -> asyncio.Future[None]:
+def _acknowledgement(item: QueuedDelivery) -> asyncio.Future[None]:
     """Return a future for when a message of the inbox is durable.
 
     If it is not to be, that has an UnavailableError, or the SentBeforeError.

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-__all__ = ("Seen",)
+__all__ = ("KnownNumbers",)
 
 
-class Seen:
+class KnownNumbers:
     """Numbers that were given in an inbox, one after the other without gaps, as they get known.
 
     They may get known out of order: the store gave them to several replicas at once.

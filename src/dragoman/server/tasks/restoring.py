@@ -8,14 +8,18 @@ from collections.abc import Sequence
 from dragoman.clock import Clock
 from dragoman.engine.fold import TaskFold
 from dragoman.engine.machine import Standing
-from dragoman.server.replicas.remote_tasks import Elsewhere
+from dragoman.model.documents import TaskDocument
+from dragoman.model.messages import Message
+from dragoman.model.tasks import TaskState
+from dragoman.server.replicas.remote_tasks import RemoteTasks
+from dragoman.server.tasks.delivery import decode_delivery
 from dragoman.server.tasks.inbox import queue_of
-from dragoman.server.tasks.known_numbers import Seen
-from dragoman.server.tasks.recovery import fold_of, record_of, standing_of
+from dragoman.server.tasks.known_numbers import KnownNumbers
 from dragoman.server.tasks.streams import Channel, Hub
 from dragoman.server.tasks.task import LiveTask
 from dragoman.server.tasks.watcher import Watcher
 from dragoman.stores.base import (
+    CANCEL_ITEM,
     InboxItem,
     JournalEntry,
     NewTask,
@@ -24,10 +28,17 @@ from dragoman.stores.base import (
     TaskStore,
 )
 
-__all__ = ("Arrivals",)
+__all__ = (
+    "TaskRestorer",
+    "document_of",
+    "fold_of",
+    "question_of",
+    "record_of",
+    "standing_of",
+)
 
 
-class Arrivals:
+class TaskRestorer:
     """Makes live tasks, none of which has a turn yet.
 
     Args:
@@ -42,14 +53,14 @@ class Arrivals:
         store: TaskStore,
         clock: Clock,
         hub: Hub,
-        elsewhere: Elsewhere | None,
+        remote_tasks: RemoteTasks | None,
     ) -> None:
         self._watcher = watcher
         self._store = store
         self._clock = clock
         self._hub = hub
-        self._elsewhere = elsewhere
-        self._announce = None if elsewhere is None else elsewhere.announce
+        self._remote_tasks = remote_tasks
+        self._announce = None if remote_tasks is None else remote_tasks.announce
 
     def begin(
         self,
@@ -69,7 +80,7 @@ class Arrivals:
             fold=TaskFold(task_id, record.context_id),
             send=send,
             loop=loop,
-            seen=None if self._elsewhere is None else Seen(),
+            seen=None if self._remote_tasks is None else KnownNumbers(),
             announce=self._announce,
         )
 
@@ -95,7 +106,7 @@ class Arrivals:
             journal_n=journal[-1].n if journal else 0,
             attempts=stored.attempts,
             wake_at_ms=stored.wake_at_ms,
-            seen=None if self._elsewhere is None else Seen(stored.inbox_n),
+            seen=None if self._remote_tasks is None else KnownNumbers(stored.inbox_n),
             announce=self._announce,
         )
         live.inbox.extend(queue)
@@ -105,7 +116,7 @@ class Arrivals:
     def _channel_of(self, stored: StoredTask) -> Channel:
         """Return the channel of a task that is adopted: that of its followers, if it has any."""
         is_paused = stored.state.is_interrupted
-        channel = None if self._elsewhere is None else self._elsewhere.claim(stored.id)
+        channel = None if self._remote_tasks is None else self._remote_tasks.claim(stored.id)
         if channel is None:
             return self._channel(stored.id, stored.seq, is_paused=is_paused)
         channel.skip_to(stored.seq, is_paused=is_paused)
@@ -118,3 +129,53 @@ class Arrivals:
             seq=seq,
             paused_at=seq if is_paused else 0,
         )
+
+
+def fold_of(stored: StoredTask) -> TaskFold:
+    """Return the task as a fold: its snapshot and what came after."""
+    if stored.snapshot is None:
+        fold = TaskFold(stored.id, stored.context_id)
+    else:
+        fold = TaskFold.of(stored.snapshot.task())
+    fold.replay(stored.tail)
+    return fold
+
+
+def record_of(stored: StoredTask) -> NewTask:
+    """Return what was written when the task was created."""
+    return NewTask(
+        scope=stored.scope,
+        context_id=stored.context_id,
+        skill_id=stored.skill_id,
+        origin_dialect=stored.origin_dialect,
+        created_ms=stored.created_ms,
+    )
+
+
+def question_of(stored: StoredTask) -> Message | None:
+    """Return what the task waits to be told; None if it does not wait for input."""
+    if stored.state is not TaskState.INPUT_REQUIRED:
+        return None
+    return fold_of(stored).status_message
+
+
+def document_of(stored: StoredTask) -> TaskDocument:
+    """Return the task as JSON: as stored where nothing came after the snapshot."""
+    if stored.snapshot is not None and not stored.tail and not stored.inbox:
+        return stored.snapshot
+    unread = tuple(
+        decode_delivery(item.body).message for item in stored.inbox if item.body != CANCEL_ITEM
+    )
+    return fold_of(stored).document(unread)
+
+
+def standing_of(stored: StoredTask, fold: TaskFold, *, unread: int) -> Standing:
+    """Return where the task stands; its artifacts count as open."""
+    return Standing(
+        task_id=stored.id,
+        context_id=stored.context_id,
+        state=stored.state,
+        seq=stored.seq,
+        unread=unread,
+        artifacts=dict.fromkeys(fold.artifact_ids, True),
+    )

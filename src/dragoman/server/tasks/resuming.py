@@ -20,9 +20,9 @@ from dragoman.clock import Clock
 from dragoman.engine.commands import GoOn
 from dragoman.errors import A2AError, StoreError, UnavailableError
 from dragoman.model.tasks import TaskState
-from dragoman.server.tasks.background import Nursery
+from dragoman.server.tasks.background import BackgroundTasks
 from dragoman.server.tasks.delivery import Answer, encode
-from dragoman.server.tasks.supervisor import INTERRUPTED_REASON, Runner
+from dragoman.server.tasks.supervisor import INTERRUPTED_REASON, TaskSupervisor
 from dragoman.server.tasks.turn import ASK, question_name
 from dragoman.server.tasks.watcher import TaskLostError
 from dragoman.service.worker import Worker
@@ -78,17 +78,17 @@ class Resumption:
         *,
         worker: Worker,
         store: TaskStore,
-        runner: Runner,
+        supervisor: TaskSupervisor,
         clock: Clock,
-        nursery: Nursery,
+        background: BackgroundTasks,
         limits: ResumptionLimits,
         may_take: Callable[[StoredTask], bool] = lambda _: True,
     ) -> None:
         self._worker = worker
         self._store = store
-        self._runner = runner
+        self._supervisor = supervisor
         self._clock = clock
-        self._nursery = nursery
+        self._background = background
         self._limits = limits
         self._may_take = may_take
         self._is_shared = isinstance(store, SharedTaskStore)
@@ -104,7 +104,7 @@ class Resumption:
         Nothing is taken up by a server that stops, least of all what it has just handed over. What
         another replica was faster to take up is not spoken of: that one does.
         """
-        if self._runner.is_draining:
+        if self._supervisor.is_draining:
             return
         fates: dict[str, Counter[_Fate]] = {_HANDED_OVER: Counter(), self._left: Counter()}
         after_id = ""
@@ -113,7 +113,7 @@ class Resumption:
             left = [
                 stored
                 for stored in batch
-                if self._runner.held(stored.id) is None and self._may_take(stored)
+                if self._supervisor.held(stored.id) is None and self._may_take(stored)
             ]
             # Together, so that they share commits.
             found = await asyncio.gather(*map(self._try_to_resume, left))
@@ -142,7 +142,7 @@ class Resumption:
             return None  # Another replica was faster.
         except (StoreError, UnavailableError) as error:
             _logger.debug("task %s cannot be taken up for now: %s", stored.id, error)
-            return None if self._runner.is_draining else _Fate.UNSTORED
+            return None if self._supervisor.is_draining else _Fate.UNSTORED
         except Exception as error:
             if stored.id in self._unreadable:
                 _logger.debug("task %s still cannot be taken up: %s", stored.id, error)
@@ -155,10 +155,10 @@ class Resumption:
 
     async def wake_due(self) -> None:
         """Take up tasks whose time has come and that no turn waits for."""
-        if self._runner.is_draining:
+        if self._supervisor.is_draining:
             return
         for stored in await self._store.due(now_ms=self._clock.now_ms(), limit=_BATCH):
-            live = self._runner.find(stored.scope, stored.id)
+            live = self._supervisor.find(stored.scope, stored.id)
             if live is not None and live.turn is not None:
                 continue  # It has a timer of its own.
             if live is None and not self._may_take(stored):
@@ -181,7 +181,7 @@ class Resumption:
     def park_idle(self) -> None:
         """Put aside what has waited long enough and nobody looks at."""
         before_ms = self._clock.now_ms() - round(self._limits.park_after_seconds * 1000)
-        for live in self._runner.tasks():
+        for live in self._supervisor.tasks():
             if (
                 0 < live.paused_ms <= before_ms
                 # What it waited for may just have come.
@@ -192,12 +192,12 @@ class Resumption:
                 and not live.is_stopping
                 and self._worker.resumes(live.record.skill_id)
             ):
-                self._runner.put_aside(live)
+                self._supervisor.put_aside(live)
 
     async def _resume(self, stored: StoredTask) -> _Fate | None:
         """Run a task again, or give it up; None if it is already to be run again after a while."""
         if not self._worker.resumes(stored.skill_id):
-            await self._runner.give_up(stored, INTERRUPTED_REASON)
+            await self._supervisor.give_up(stored, INTERRUPTED_REASON)
             return _Fate.GIVEN_UP
         if stored.attempts >= self._limits.attempts:
             _logger.error(
@@ -209,7 +209,7 @@ class Resumption:
                 f"The server stopped in each of {stored.attempts + 1} attempts to run this task; "
                 "it is given up"
             )
-            await self._runner.give_up(stored, reason)
+            await self._supervisor.give_up(stored, reason)
             return _Fate.GIVEN_UP
         if stored.attempts <= 0:
             await self._run_again(stored)
@@ -217,7 +217,7 @@ class Resumption:
         if stored.id in self._delayed:
             return None
         self._delayed.add(stored.id)
-        self._nursery.spawn(self._resume_later(stored), name=f"resumption of {stored.id}")
+        self._background.spawn(self._resume_later(stored), name=f"resumption of {stored.id}")
         return _Fate.LATER
 
     async def _resume_later(self, stored: StoredTask) -> None:
@@ -241,17 +241,17 @@ class Resumption:
             self._delayed.discard(stored.id)
 
     async def _run_again(self, stored: StoredTask) -> None:
-        live = await self._runner.adopt(stored)
+        live = await self._supervisor.adopt(stored)
         # Whoever had it may have asked something before it was taken over.
         if live.turn is None and not live.standing.has_ended and not live.is_questioned:
             live.count_attempt()
-            self._runner.run_again(live)
+            self._supervisor.run_again(live)
 
     async def _end_question(self, stored: StoredTask) -> None:
         """Let a task go on whose client has not answered in time."""
         is_auth = stored.state is TaskState.AUTH_REQUIRED
-        live = await self._runner.adopt(stored)
+        live = await self._supervisor.adopt(stored)
         if live.is_questioned and live.turn is None:
             live.note(ASK, question_name(is_auth=is_auth), encode(Answer(is_late=True)))
             live.execute(GoOn())
-            self._runner.run_again(live)
+            self._supervisor.run_again(live)

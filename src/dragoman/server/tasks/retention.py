@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from dragoman.clock import Clock
 from dragoman.errors import A2AError
-from dragoman.server.tasks.supervisor import Runner
+from dragoman.server.tasks.supervisor import TaskSupervisor
 from dragoman.server.tasks.watcher import TaskLostError
 from dragoman.stores.base import StoredTask, TaskStore
 
@@ -50,13 +50,13 @@ class Retention:
         self,
         *,
         store: TaskStore,
-        runner: Runner,
+        supervisor: TaskSupervisor,
         clock: Clock,
         ages: Ages,
         may_take: Callable[[StoredTask], bool] = lambda _: True,
     ) -> None:
         self._store = store
-        self._runner = runner
+        self._supervisor = supervisor
         self._clock = clock
         self._ages = ages
         self._may_take = may_take
@@ -92,7 +92,7 @@ class Retention:
             left = [
                 stored
                 for stored in batch
-                if self._runner.held(stored.id) is not None or self._may_take(stored)
+                if self._supervisor.held(stored.id) is not None or self._may_take(stored)
             ]
             # Together, so that they share commits.
             ended += sum(await asyncio.gather(*map(self._expire, left)))
@@ -105,10 +105,10 @@ class Retention:
         days = self._ages.waiting_days
         reason = f"No answer came within {days:g} day{'' if days == 1 else 's'}; the task is ended"
         try:
-            live = await self._runner.adopt(stored)
+            live = await self._supervisor.adopt(stored)
             if not live.is_questioned:
                 return False
-            await self._runner.abandon(live, reason)
+            await self._supervisor.abandon(live, reason)
         except TaskLostError:
             return False  # Another replica was faster.
         except A2AError as error:

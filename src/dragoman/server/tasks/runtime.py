@@ -15,7 +15,7 @@ from dragoman.bus.local import LocalBus, LocalExchange
 from dragoman.bus.opening import open_bus
 from dragoman.clock import Clock, SystemClock
 from dragoman.dialects.profiles.rxjs_dialects import RXJS
-from dragoman.errors import StoreError, StoreUnavailableError
+from dragoman.errors import StoreError, StoreUnavailableError, UnavailableError
 from dragoman.push.notification import PushCounters
 from dragoman.server.admission.authorization import Access
 from dragoman.server.admission.rate_limits import RateLimits
@@ -24,26 +24,31 @@ from dragoman.server.replicas.cluster import Cluster
 from dragoman.server.replicas.lease import ReplicaNumbers
 from dragoman.server.service import ExtendedCard, LocalService
 from dragoman.server.settings import Settings
-from dragoman.server.tasks.background import Nursery
+from dragoman.server.tasks.background import BackgroundTasks
 from dragoman.server.tasks.idempotency import Sends
-from dragoman.server.tasks.outage import Outage
 from dragoman.server.tasks.resuming import Resumption, ResumptionLimits
 from dragoman.server.tasks.retention import Ages, Retention
-from dragoman.server.tasks.secrets import Vault
+from dragoman.server.tasks.secrets import TaskSecrets
 from dragoman.server.tasks.slots import Limits
-from dragoman.server.tasks.starting import Sender
+from dragoman.server.tasks.starting import MessageIntake
 from dragoman.server.tasks.streams import Hub
-from dragoman.server.tasks.supervisor import Runner
+from dragoman.server.tasks.supervisor import TaskSupervisor
 from dragoman.server.webhooks.keys import PushKeys
-from dragoman.server.webhooks.setup import Pushing
+from dragoman.server.webhooks.setup import PushNotifications
 from dragoman.service.worker import Worker
 from dragoman.stores.base import SharedTaskStore, StoredTask, TaskStore
 from dragoman.stores.opening import is_shared, key_file, open_store
 from dragoman.stores.webhooks import PendingOverview
 
-__all__ = ("Runtime",)
+__all__ = (
+    "CALM_SECONDS",
+    "Outage",
+    "Runtime",
+)
+
 
 _logger = logging.getLogger(__name__)
+
 
 _HOUSEKEEPING_SECONDS: Final = 60.0
 
@@ -79,7 +84,7 @@ class Runtime:
     ) -> None:
         self.clock: Final = clock or SystemClock()
         self.hub: Final = Hub()
-        self.nursery: Final = Nursery()
+        self.background: Final = BackgroundTasks()
         self.outage: Final = Outage(self.clock, is_down=self._is_store_down)
         self._worker = worker
         self._settings = settings
@@ -91,9 +96,9 @@ class Runtime:
         self._on_stop = on_stop
         self._push_keys = push_keys or PushKeys(settings, self.clock)
         self._rates = rates
-        self._pushing: Pushing | None = None
+        self._pushing: PushNotifications | None = None
         self.tally: Final = PushCounters()
-        self._parts: tuple[TaskStore, Runner, LocalService] | None = None
+        self._parts: tuple[TaskStore, TaskSupervisor, LocalService] | None = None
         self._starting: asyncio.Lock | None = None
 
     @property
@@ -101,9 +106,9 @@ class Runtime:
         """Tell whether requests can be answered, durably."""
         if self._parts is None or self.hub.is_closing:
             return False
-        store, runner, _ = self._parts
+        store, supervisor, _ = self._parts
         is_in_touch = self._cluster is None or self._cluster.replica.is_in_touch
-        return store.is_available and is_in_touch and not runner.is_draining
+        return store.is_available and is_in_touch and not supervisor.is_draining
 
     @property
     def replica_id(self) -> str:
@@ -161,15 +166,15 @@ class Runtime:
                 return
             if (tracing := telemetry.look()) is not None:
                 gauges.observe(tracing, self)
-            self.nursery.open()
+            self.background.open()
             settings = self._settings
             store = self._given_store or open_store(settings.store)
             bus = self._given_bus or open_bus(settings.bus, store=settings.store)
             await store.open()
             self._cluster = cluster = await self._join(store, bus)
-            elsewhere = None if cluster is None else cluster.elsewhere
-            vault = _vault_of(settings)
-            runner = Runner(
+            remote_tasks = None if cluster is None else cluster.remote_tasks
+            task_secrets = _vault_of(settings)
+            supervisor = TaskSupervisor(
                 worker=self._worker,
                 store=store,
                 clock=self.clock,
@@ -181,42 +186,42 @@ class Runtime:
                     cancel_grace_seconds=settings.cancel_grace_seconds,
                     turn_seconds=settings.turn_timeout_seconds,
                 ),
-                elsewhere=elsewhere,
+                remote_tasks=remote_tasks,
                 marks_traces=settings.trace_metadata or RXJS in settings.profiles,
-                vault=vault,
+                task_secrets=task_secrets,
             )
             sends = Sends(store, self.clock, settings.idempotency_seconds)
-            sender = Sender(
+            sender = MessageIntake(
                 worker=self._worker,
                 store=store,
-                runner=runner,
+                supervisor=supervisor,
                 sends=sends,
                 clock=self.clock,
-                elsewhere=elsewhere,
-                vault=vault,
+                remote_tasks=remote_tasks,
+                task_secrets=task_secrets,
             )
             if settings.push:
-                self._pushing = Pushing(
+                self._pushing = PushNotifications(
                     settings, store=store, clock=self.clock, keys=self._push_keys, tally=self.tally
                 )
             service = LocalService(
                 store=store,
-                runner=runner,
+                supervisor=supervisor,
                 sender=sender,
                 hub=self.hub,
                 wait_seconds=settings.max_wait_seconds,
                 access=self._access,
                 extended_card=self._extended_card,
-                elsewhere=elsewhere,
+                remote_tasks=remote_tasks,
                 webhooks=self._pushing and self._pushing.webhooks,
             )
             may_take = _take_all if cluster is None else cluster.replica.may_take
             resumption = Resumption(
                 worker=self._worker,
                 store=store,
-                runner=runner,
+                supervisor=supervisor,
                 clock=self.clock,
-                nursery=self.nursery,
+                background=self.background,
                 limits=ResumptionLimits(
                     attempts=settings.max_attempts,
                     park_after_seconds=settings.park_after_seconds,
@@ -225,7 +230,7 @@ class Runtime:
             )
             retention = Retention(
                 store=store,
-                runner=runner,
+                supervisor=supervisor,
                 clock=self.clock,
                 ages=Ages(
                     ended_days=settings.retention_days, waiting_days=settings.input_expiry_days
@@ -236,23 +241,23 @@ class Runtime:
             if cluster is None:
                 await resumption.resume_all()
             else:
-                cluster.begin(runner, resumption)
-            self.nursery.spawn(self._beat(), name="heartbeats")
-            self.nursery.spawn(self._keep_house(sends, retention), name="housekeeping")
-            self.nursery.spawn(self._make_rounds(resumption), name="rounds")
+                cluster.begin(supervisor, resumption)
+            self.background.spawn(self._beat(), name="heartbeats")
+            self.background.spawn(self._keep_house(sends, retention), name="housekeeping")
+            self.background.spawn(self._make_rounds(resumption), name="rounds")
             if self._pushing is not None:
-                self.nursery.spawn(self._pushing.run(), name="notifications")
-            self._parts = (store, runner, service)
+                self.background.spawn(self._pushing.run(), name="notifications")
+            self._parts = (store, supervisor, service)
 
     async def stop(self) -> None:
         """Let turns finish within the grace period, end the streams, close the store."""
         if self._parts is None:
             return
-        store, runner, _ = self._parts
+        store, supervisor, _ = self._parts
         await self.drain()
         if self._pushing is not None:
             await self._pushing.stop()
-        await self.nursery.close()
+        await self.background.close()
         if self._pushing is not None:
             await self._pushing.aclose()
         await self._worker.shutdown()
@@ -262,7 +267,7 @@ class Runtime:
             await self._cluster.close()
         await store.close()
         self._parts = None
-        del runner
+        del supervisor
 
     def hasten(self) -> None:
         """Let a stop that is under way wait for no turn any longer."""
@@ -282,8 +287,8 @@ class Runtime:
         """Tell whether the store knows that it cannot write; one that is closed is no news."""
         if self._parts is None:
             return False
-        store, runner, _ = self._parts
-        return not store.is_available and not runner.is_draining
+        store, supervisor, _ = self._parts
+        return not store.is_available and not supervisor.is_draining
 
     async def _join(self, store: TaskStore, bus: Bus | None) -> Cluster | None:
         """Become one of several, if the store is for that."""
@@ -294,7 +299,7 @@ class Runtime:
             bus or LocalBus(LocalExchange()),
             clock=self.clock,
             hub=self.hub,
-            nursery=self.nursery,
+            background=self.background,
             settings=self._settings,
             rates=self._rates,
         )
@@ -342,9 +347,63 @@ def _take_all(stored: StoredTask) -> bool:
     return True
 
 
-def _vault_of(settings: Settings) -> Vault:
+def _vault_of(settings: Settings) -> TaskSecrets:
     if settings.secrets_key is not None:
-        return Vault(Path(settings.secrets_key))
+        return TaskSecrets(Path(settings.secrets_key))
     if is_shared(settings.store):
-        return Vault(why_none=_NO_COMMON_KEY)
-    return Vault(key_file(settings.store))
+        return TaskSecrets(why_none=_NO_COMMON_KEY)
+    return TaskSecrets(key_file(settings.store))
+
+
+CALM_SECONDS: Final = 2.0
+"""How long nothing may have failed before it is over: a store that fails now and then should not
+have two lines for each time."""
+
+
+class Outage:
+    """Whether the store is away, as far as anybody has noticed.
+
+    Args:
+        is_down: tells whether the store knows by itself that it cannot write. Then it has told so,
+            with the reason, and that is not repeated.
+    """
+
+    def __init__(self, clock: Clock, *, is_down: Callable[[], bool]) -> None:
+        self._clock = clock
+        self._is_down = is_down
+        # When it was first and last met; None while there is none.
+        self._began_ms: int | None = None
+        self._met_ms = 0
+        self._is_told = False
+        self._refused = 0
+
+    def refuse(self, problem: StoreUnavailableError | UnavailableError) -> None:
+        """Count a request that is refused, if it is for want of the store."""
+        if isinstance(problem, StoreUnavailableError) or self._is_down():
+            self.meet(problem)
+        if self._began_ms is not None:
+            self._refused += 1
+            _logger.debug("a request is refused: %s", problem)
+
+    def meet(self, problem: Exception) -> None:
+        """Note that the store did not answer."""
+        self._met_ms = self._clock.uptime_ms()
+        if self._began_ms is None:
+            self._began_ms = self._met_ms
+            self._is_told = not self._is_down()
+            self._refused = 0
+            if self._is_told:
+                _logger.warning("the store is away: %s; requests that need it are refused", problem)
+
+    def pass_by(self) -> None:
+        """Note that the store answers; it is over if that has lasted for a moment."""
+        now_ms = self._clock.uptime_ms()
+        if self._began_ms is None or now_ms - self._met_ms < CALM_SECONDS * 1000:
+            return
+        if self._is_told or self._refused:
+            _logger.warning(
+                "the store answers again, after %.0f s; requests refused meanwhile: %d",
+                (now_ms - self._began_ms) / 1000,
+                self._refused,
+            )
+        self._began_ms = None

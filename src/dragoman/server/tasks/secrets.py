@@ -25,7 +25,7 @@ from dragoman.model.parts import Part
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-__all__ = ("PLACEHOLDER", "Vault", "concealed")
+__all__ = ("PLACEHOLDER", "TaskSecrets", "concealed")
 
 PLACEHOLDER: Final = "[not shown]"
 """The text that stands for an answer which is a secret."""
@@ -45,7 +45,7 @@ def concealed(request: SendMessageRequest) -> SendMessageRequest:
     return replace(request, message=message, metadata=None)
 
 
-class Vault:
+class TaskSecrets:
     """Encrypts and decrypts, with a key that is made when it is first needed.
 
     Args:

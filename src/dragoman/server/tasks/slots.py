@@ -10,10 +10,10 @@ from typing import Final
 from msgspec import Struct
 
 from dragoman.errors import UnavailableError
-from dragoman.server.admission.quota import Holdings
+from dragoman.server.admission.concurrency import Quota
 from dragoman.service.principal import ANONYMOUS
 
-__all__ = ("Limits", "Seat", "Slots")
+__all__ = ("Limits", "Slot", "Slots")
 
 
 class Limits(Struct, frozen=True, kw_only=True):
@@ -35,7 +35,7 @@ class Slots:
     """
 
     def __init__(self, running: int, waiting: int, per_owner: int = sys.maxsize) -> None:
-        self.held: Final = Holdings(per_owner, "turns at work or waiting")
+        self.held: Final = Quota(per_owner, "turns at work or waiting")
         self._limit = running
         self._free = running
         self._queue_limit = waiting
@@ -89,7 +89,7 @@ class Slots:
             self._queue.remove(waiter)
 
 
-class Seat:
+class Slot:
     """One turn's claim on a slot; it may be left while the turn waits, and taken again.
 
     The claim is made at once (``claim``), so that turns which begin together are counted together;

@@ -23,14 +23,14 @@ from dragoman.errors import (
 from dragoman.model.messages import Message
 from dragoman.model.operations import SendMessageRequest
 from dragoman.model.tasks import TaskState
-from dragoman.server.replicas.remote_tasks import Elsewhere
-from dragoman.server.tasks.delivery import Errand, encode
+from dragoman.server.replicas.remote_tasks import RemoteTasks
+from dragoman.server.tasks.delivery import Delivery, encode
 from dragoman.server.tasks.ending import is_ending
 from dragoman.server.tasks.idempotency import KnownSend, Sends, digest_of_secret
 from dragoman.server.tasks.inbox import NO_STORE
-from dragoman.server.tasks.recovery import question_of
-from dragoman.server.tasks.secrets import Vault, concealed
-from dragoman.server.tasks.supervisor import Runner
+from dragoman.server.tasks.restoring import question_of
+from dragoman.server.tasks.secrets import TaskSecrets, concealed
+from dragoman.server.tasks.supervisor import TaskSupervisor
 from dragoman.server.tasks.task import LiveTask
 from dragoman.server.tasks.watcher import TaskLostError
 from dragoman.server.webhooks.registrations import placed
@@ -40,7 +40,7 @@ from dragoman.stores.base import NewTask, Scope, SendRecord, StoredTask, TaskSto
 from dragoman.stores.shared.reporting import reported
 from dragoman.stores.webhooks import NewWebhook
 
-__all__ = ("Accepted", "Posted", "Sender", "Sent")
+__all__ = ("Accepted", "MessageIntake", "Posted", "Sent")
 
 
 class Accepted(Struct, frozen=True):
@@ -73,7 +73,7 @@ Sent = Message | Accepted | Posted | StoredTask
 message that was sent before."""
 
 
-class Sender:
+class MessageIntake:
     """Takes messages in: new ones, further ones, and those it has seen before.
 
     Args:
@@ -85,17 +85,17 @@ class Sender:
         *,
         worker: Worker,
         store: TaskStore,
-        runner: Runner,
+        supervisor: TaskSupervisor,
         sends: Sends,
         clock: Clock,
-        elsewhere: Elsewhere | None = None,
-        vault: Vault | None = None,
+        remote_tasks: RemoteTasks | None = None,
+        task_secrets: TaskSecrets | None = None,
     ) -> None:
-        self._elsewhere = elsewhere
-        self._vault = vault or Vault()
+        self._remote_tasks = remote_tasks
+        self._task_secrets = task_secrets or TaskSecrets()
         self._worker = worker
         self._store = store
-        self._runner = runner
+        self._supervisor = supervisor
         self._sends = sends
         self._clock = clock
 
@@ -146,7 +146,7 @@ class Sender:
             if request.message.task_id and not call.alias:
                 raise TaskNotFoundError(name)
             return self._worker.plan(request, call.scopes).skill_id
-        live = self._runner.find(scope, known_id)
+        live = self._supervisor.find(scope, known_id)
         task = live.record if live is not None else await self._store.load(scope, known_id)
         if task is None:
             raise TaskNotFoundError(name)
@@ -179,7 +179,9 @@ class Sender:
                 fresh_id=self._clock.new_id(),
             ),
         )
-        live = self._runner.begin(task_id, new, _errand(request, call, task_id, context_id), send)
+        live = self._supervisor.begin(
+            task_id, new, _errand(request, call, task_id, context_id), send
+        )
         if send is not None:
             live.epilogue.append(self._sends.begin_task(send, task_id))
         return Accepted(live, live.settled())
@@ -196,13 +198,13 @@ class Sender:
         return known_id
 
     async def _found_as(self, scope: Scope, name: str) -> str | None:
-        if self._runner.find(scope, name) or await self._store.load(scope, name):
+        if self._supervisor.find(scope, name) or await self._store.load(scope, name):
             return name
-        return await self._runner.find_called(scope, name)
+        return await self._supervisor.find_called(scope, name)
 
     async def has_ended(self, scope: Scope, task_id: str) -> bool:
         """Tell whether there is a task of this very id, and it has ended."""
-        live = await self._runner.find_current(scope, task_id)
+        live = await self._supervisor.find_current(scope, task_id)
         if live is not None:
             if live.failure is not None:
                 raise live.failure  # Its end may be what was lost.
@@ -214,7 +216,7 @@ class Sender:
         self, scope: Scope, request: SendMessageRequest, call: Call, record: SendRecord | None
     ) -> Sent:
         message = request.message
-        live = await self._runner.find_current(scope, message.task_id)
+        live = await self._supervisor.find_current(scope, message.task_id)
         if live is None:
             stored = await self._store.load(scope, message.task_id)
             if stored is None:
@@ -228,16 +230,16 @@ class Sender:
             if stored.state.is_terminal:
                 raise await self._refusal(stored.id, stored.state, record)
             # Asked again: it may have come to life while the store was looked at.
-            live = self._runner.find(scope, stored.id)
+            live = self._supervisor.find(scope, stored.id)
             # Taken up here for a message is what waits, and nobody has. What should be at work, and
             # is not, is taken over by a sweep, which knows how often that was tried already.
             if (
                 live is None
-                and self._elsewhere is not None
-                and not (stored.state.is_interrupted and self._elsewhere.is_free(stored))
+                and self._remote_tasks is not None
+                and not (stored.state.is_interrupted and self._remote_tasks.is_free(stored))
             ):
-                return await self._post(self._elsewhere, stored, request, call, record)
-            live = live or await self._runner.adopt(stored)
+                return await self._post(self._remote_tasks, stored, request, call, record)
+            live = live or await self._supervisor.adopt(stored)
             if is_ending(live):
                 # Somebody else was faster to end it. It is looked at again once that is durable.
                 return await self._continue(scope, request, call, record)
@@ -249,7 +251,7 @@ class Sender:
         errand = _errand(visible, call, message.task_id, context_id, sealed)
         if send is not None and await self._has_come(live, errand.message, send):
             raise SentBeforeError(send.key.message_id)
-        if self._runner.find(scope, message.task_id) is not live or is_ending(live):
+        if self._supervisor.find(scope, message.task_id) is not live or is_ending(live):
             # It was put aside, let go of, or has ended, meanwhile.
             return await self._continue(scope, request, call, record)
         if (begun := self._under_way(record, request)) is not None:
@@ -262,8 +264,8 @@ class Sender:
         """Return the same send if it was faster, while this one looked for its task."""
         return None if record is None else self._sends.under_way(record, request)
 
-    def _deliver(self, live: LiveTask, errand: Errand, send: SendRecord | None) -> Accepted:
-        delivery = self._runner.deliver(live, errand, send)
+    def _deliver(self, live: LiveTask, errand: Delivery, send: SendRecord | None) -> Accepted:
+        delivery = self._supervisor.deliver(live, errand, send)
         if send is not None:
             end = self._sends.begin_task(send, live.task_id, delivery.stored)
             live.epilogue.append(end)
@@ -271,13 +273,13 @@ class Sender:
 
     async def _has_come(self, live: LiveTask, message: Message, send: SendRecord) -> bool:
         """Tell whether a message came by another replica while this one waited here."""
-        if self._elsewhere is None or not live.has_had(message):
+        if self._remote_tasks is None or not live.has_had(message):
             return False
         return await self._is_known(send)
 
     async def _post(
         self,
-        elsewhere: Elsewhere,
+        remote_tasks: RemoteTasks,
         stored: StoredTask,
         request: SendMessageRequest,
         call: Call,
@@ -285,12 +287,12 @@ class Sender:
     ) -> Posted:
         """Leave a message for a task that another replica holds, or that one has to take over."""
         self._worker.check_scopes(stored.skill_id, call.scopes)
-        self._runner.check()
+        self._supervisor.check()
         request, record, sealed = self._seal(question_of(stored), request, record)
         send = None if record is None else replace(record, task_id=stored.id)
         errand = _errand(request, call, stored.id, stored.context_id, sealed)
         errand = replace(errand, is_answer=stored.state.is_interrupted)
-        placed = await elsewhere.post(stored, encode(errand), send)
+        placed = await remote_tasks.post(stored, encode(errand), send)
         if not placed.n:
             raise await self._refusal(stored.id, placed.state, record)
         # One that is no answer waits for its turn. A pause before that ends the wait, and may have
@@ -307,7 +309,7 @@ class Sender:
         message = request.message
         if not self._worker.examine_answer(asked, message):
             return request, record, b""
-        sealed = self._vault.seal(message.task_id, message)
+        sealed = self._task_secrets.seal(message.task_id, message)
         record = record and replace(record, digest=digest_of_secret(request))
         return concealed(request), record, sealed
 
@@ -318,7 +320,7 @@ class Sender:
 
         It may have ended just because another replica has delivered the same one to it.
         """
-        if self._elsewhere is not None and record is not None and await self._is_known(record):
+        if self._remote_tasks is not None and record is not None and await self._is_known(record):
             return SentBeforeError(record.key.message_id)
         return TaskEndedError(task_id, state.value, NO_MORE_MESSAGES)
 
@@ -336,11 +338,11 @@ class Sender:
         record: SendRecord | None,
     ) -> Message:
         if record is None:
-            return await self._runner.answer(plan, request, context_id, owner)
+            return await self._supervisor.answer(plan, request, context_id, owner)
         reply: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
         end = self._sends.begin_reply(record, reply)
         try:
-            answer = await self._runner.answer(plan, request, context_id, owner)
+            answer = await self._supervisor.answer(plan, request, context_id, owner)
             await self._remember(replace(record, reply=msgspec.json.encode(answer)))
         except BaseException as error:
             if isinstance(error, Exception):
@@ -366,12 +368,12 @@ class Sender:
         """Answer a message that was sent before with what became of it then."""
         if known.reply is not None:
             return await asyncio.shield(known.reply)
-        live = await self._runner.find_current(scope, known.task_id)
+        live = await self._supervisor.find_current(scope, known.task_id)
         if live is not None:
             # Another replica may have put it into the inbox, and nothing was heard of it here yet:
             # then the question that stands is the one it answers.
-            await self._runner.take_in(live)
-            is_gone = self._runner.find(scope, known.task_id) is not live
+            await self._supervisor.take_in(live)
+            is_gone = self._supervisor.find(scope, known.task_id) is not live
             if is_gone and not live.is_stored:
                 raise TaskLostError  # It was never begun here.
             if is_gone or is_ending(live):
@@ -397,10 +399,10 @@ def _with_message(request: SendMessageRequest, **changes: str) -> SendMessageReq
 
 def _errand(
     request: SendMessageRequest, call: Call, task_id: str, context_id: str, sealed: bytes = b""
-) -> Errand:
+) -> Delivery:
     configuration = request.configuration
     message = request.message
-    return Errand(
+    return Delivery(
         message=Message(
             message_id=message.message_id,
             context_id=context_id,

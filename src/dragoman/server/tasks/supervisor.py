@@ -27,15 +27,14 @@ from dragoman.errors import (
 from dragoman.model.messages import Message
 from dragoman.model.operations import SendMessageRequest
 from dragoman.model.tasks import TaskState
-from dragoman.server.replicas.remote_tasks import Elsewhere
-from dragoman.server.tasks.background import Nursery, ended
-from dragoman.server.tasks.delivery import Errand, encode
+from dragoman.server.replicas.remote_tasks import RemoteTasks
+from dragoman.server.tasks.background import BackgroundTasks, ended
+from dragoman.server.tasks.delivery import Delivery, encode
 from dragoman.server.tasks.ending import is_ending
-from dragoman.server.tasks.inbox import NO_STORE, Deliveries, Delivery
-from dragoman.server.tasks.recovery import fold_of, standing_of
-from dragoman.server.tasks.restoring import Arrivals
-from dragoman.server.tasks.secrets import Vault
-from dragoman.server.tasks.slots import Limits, Seat, Slots
+from dragoman.server.tasks.inbox import NO_STORE, Receipt, TaskInbox
+from dragoman.server.tasks.restoring import TaskRestorer, fold_of, standing_of
+from dragoman.server.tasks.secrets import TaskSecrets
+from dragoman.server.tasks.slots import Limits, Slot, Slots
 from dragoman.server.tasks.streams import Hub
 from dragoman.server.tasks.task import LiveTask
 from dragoman.server.tasks.turns import STORE_POLL_SECONDS, Turns
@@ -52,7 +51,7 @@ from dragoman.stores.base import (
     TaskWrite,
 )
 
-__all__ = ("INTERRUPTED_REASON", "Runner")
+__all__ = ("INTERRUPTED_REASON", "TaskSupervisor")
 
 _logger = logging.getLogger(__name__)
 
@@ -68,7 +67,7 @@ INTERRUPTED_REASON: Final = (
 """What is said of a task whose skill is not to be run again (``on_crash="fail"``)."""
 
 
-class Runner:
+class TaskSupervisor:
     """Begins, continues and ends tasks, and keeps those that are live.
 
     Args:
@@ -83,11 +82,11 @@ class Runner:
         clock: Clock,
         hub: Hub,
         limits: Limits,
-        elsewhere: Elsewhere | None = None,
+        remote_tasks: RemoteTasks | None = None,
         marks_traces: bool = False,
-        vault: Vault | None = None,
+        task_secrets: TaskSecrets | None = None,
     ) -> None:
-        self._elsewhere = elsewhere
+        self._remote_tasks = remote_tasks
         self._worker = worker
         self._store = store
         self._clock = clock
@@ -103,14 +102,14 @@ class Runner:
             take_in=self.take_in,
             turn_seconds=limits.turn_seconds,
             marks_traces=marks_traces,
-            vault=vault,
+            task_secrets=task_secrets,
         )
-        self._nursery = Nursery()
-        self._arrivals = Arrivals(
-            watcher=self, store=store, clock=clock, hub=hub, elsewhere=elsewhere
+        self._background = BackgroundTasks()
+        self._restorer = TaskRestorer(
+            watcher=self, store=store, clock=clock, hub=hub, remote_tasks=remote_tasks
         )
-        self._deliveries = Deliveries(
-            store, self._nursery, run_again=self.run_again, cancel=self._cancel_soon
+        self._deliveries = TaskInbox(
+            store, self._background, run_again=self.run_again, cancel=self._cancel_soon
         )
         self._live: dict[str, LiveTask] = {}
         self._adoptions: dict[str, asyncio.Task[LiveTask]] = {}
@@ -138,10 +137,10 @@ class Runner:
         that the store may refuse is waited for: the task has left memory then, or goes on.
         """
         live = self.find(scope, task_id)
-        if live is None or self._elsewhere is None:
+        if live is None or self._remote_tasks is None:
             return live
-        is_doubtful = live.is_stored and not self._elsewhere.replica.is_sure
-        if is_doubtful and await self._elsewhere.store.lost({task_id: live.epoch}):
+        is_doubtful = live.is_stored and not self._remote_tasks.replica.is_sure
+        if is_doubtful and await self._remote_tasks.store.lost({task_id: live.epoch}):
             self.let_go(live)
         if is_ending(live):
             # A write that is lost for these reasons leaves the task to another replica, or to its
@@ -169,7 +168,7 @@ class Runner:
                 return known
         task_id = self._aliases[name]
         live = self.find(scope, task_id)
-        if self._elsewhere is None or live is None or live.is_stored:
+        if self._remote_tasks is None or live is None or live.is_stored:
             return task_id
         # Another replica may have begun it by the same message: then it is that one.
         with suppress(SentBeforeError):
@@ -188,25 +187,27 @@ class Runner:
         self.slots.check(owner)
 
     def begin(
-        self, task_id: str, record: NewTask, errand: Errand, send: SendRecord | None
+        self, task_id: str, record: NewTask, errand: Delivery, send: SendRecord | None
     ) -> LiveTask:
         """Create a task and start its first turn."""
         self.check(record.scope.owner)
-        live = self._live[task_id] = self._arrivals.begin(task_id, record, send, self._nursery.loop)
+        live = self._live[task_id] = self._restorer.begin(
+            task_id, record, send, self._background.loop
+        )
         if record.alias:
             self._aliases[record.scope, record.alias] = task_id
-        live.seat = seat = Seat(self.slots, record.scope.owner)
-        seat.claim()
+        live.slot = slot = Slot(self.slots, record.scope.owner)
+        slot.claim()
         # Spawned before the first write is scheduled: a turn that ends in its first pass is one
         # write.
-        live.turn = self._nursery.spawn(self._turns.run(live, errand, seat), name=task_id)
+        live.turn = self._background.spawn(self._turns.run(live, errand, slot), name=task_id)
         if not errand.is_bare:
             # The message is in the history; what came with it is kept here.
             live.note(TURN, "", encode(errand))
         live.execute(Begin(errand.message))
         return live
 
-    def deliver(self, live: LiveTask, errand: Errand, send: SendRecord | None) -> Delivery:
+    def deliver(self, live: LiveTask, errand: Delivery, send: SendRecord | None) -> Receipt:
         """Hand a further message to a task. It is acknowledged once it is ``stored``."""
         self.check()
         return self._deliveries.deliver(live, errand, send)
@@ -265,7 +266,7 @@ class Runner:
             raise UnavailableError(_STOPPING)
         adoption = self._adoptions.get(stored.id)
         if adoption is None:
-            adoption = self._nursery.loop.create_task(self._adopt(stored), name=stored.id)
+            adoption = self._background.loop.create_task(self._adopt(stored), name=stored.id)
             self._adoptions[stored.id] = adoption
             adoption.add_done_callback(self._adopted)
         try:
@@ -287,12 +288,12 @@ class Runner:
         epoch = await self._store.take_over(known.id, known.epoch)
         try:
             stored, journal = await self._read_taken(known)
-            live, rest = self._arrivals.revive(stored, journal, epoch)
+            live, rest = self._restorer.revive(stored, journal, epoch)
         except BaseException:
             self._release(known.id, epoch)
             raise
-        if self._elsewhere is not None:
-            self._elsewhere.note_taken(known)
+        if self._remote_tasks is not None:
+            self._remote_tasks.note_taken(known)
         self._live[known.id] = live
         for item in rest:
             self._deliveries.take(live, item)
@@ -319,9 +320,9 @@ class Runner:
             self._spawn_errand(self._give_up_if_ours(live), f"end of {live.task_id}")
             return
         live.paused_ms = 0
-        live.seat = seat = Seat(self.slots, live.scope.owner)
-        seat.claim()
-        live.turn = self._nursery.spawn(self._turns.run_again(live, seat), name=live.task_id)
+        live.slot = slot = Slot(self.slots, live.scope.owner)
+        slot.claim()
+        live.turn = self._background.spawn(self._turns.run_again(live, slot), name=live.task_id)
 
     async def give_up(self, stored: StoredTask, reason: str) -> None:
         """End an unfinished task of the store as failed."""
@@ -355,8 +356,8 @@ class Runner:
 
     def _release(self, task_id: str, epoch: int) -> None:
         """Let any replica have a task that is not in memory here."""
-        if self._elsewhere is not None:
-            self._elsewhere.release(task_id, epoch)
+        if self._remote_tasks is not None:
+            self._remote_tasks.release(task_id, epoch)
 
     async def answer(
         self, plan: Plan, request: SendMessageRequest, context_id: str, owner: str = ANONYMOUS
@@ -364,10 +365,10 @@ class Runner:
         """Have a message answered directly, without a task, in a slot like any turn."""
         self.check(owner)
         answered: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
-        seat = Seat(self.slots, owner)
-        seat.claim()
+        slot = Slot(self.slots, owner)
+        slot.claim()
         self._spawn_errand(
-            self._turns.answer(plan, request, context_id, answered, seat),
+            self._turns.answer(plan, request, context_id, answered, slot),
             f"answer to {request.message.message_id[:100]}",
         )
         return await asyncio.shield(answered)
@@ -395,7 +396,7 @@ class Runner:
                 await asyncio.gather(*ends, return_exceptions=True)
         left = [live for live in self._live.values() if not live.is_over]
         if left:
-            is_shared = self._elsewhere is not None
+            is_shared = self._remote_tasks is not None
             goal = "handed over to other replicas" if is_shared else "left for the next start"
             _logger.info("unfinished, %s: %d", goal, len(left))
         for live in left:
@@ -403,7 +404,7 @@ class Runner:
         if self._adoptions:
             # What they have taken they give back.
             await asyncio.wait(self._adoptions.values(), timeout=_LAST_COMMIT_SECONDS)
-        await self._nursery.close()
+        await self._background.close()
         with suppress(TimeoutError):
             async with asyncio.timeout(_LAST_COMMIT_SECONDS):
                 await asyncio.gather(*map(self._hand_over, left), return_exceptions=True)
@@ -415,10 +416,10 @@ class Runner:
         await live.durable()
         attempts = max(0, live.attempts) - 1
         epoch = await self._store.take_over(live.task_id, live.epoch, attempts=attempts)
-        if self._elsewhere is not None:
+        if self._remote_tasks is not None:
             # From here on others know better how it is.
             self._live.pop(live.task_id, None)
-            await self._elsewhere.store.release(live.task_id, epoch)
+            await self._remote_tasks.store.release(live.task_id, epoch)
 
     def task_ended(self, live: LiveTask) -> None:
         """Forget a task that is over; its followers keep what they need."""
@@ -444,7 +445,7 @@ class Runner:
             _logger.info("task %s is not begun: %s", live.task_id, error)
             self._drop(live)
         else:
-            self._nursery.spawn(self._recover(live), name=f"recovery of {live.task_id}")
+            self._background.spawn(self._recover(live), name=f"recovery of {live.task_id}")
 
     def sent_before(self, live: LiveTask, write: TaskWrite, message_id: str) -> None:
         """Find the other copy of a message that another replica has got first; it is this one."""
@@ -487,9 +488,9 @@ class Runner:
             if is_answered and turn and not turn.done():
                 return  # It was to end for want of an answer.
         if NextTurn() in live.execute(command):
-            live.seat = seat = Seat(self.slots, live.scope.owner)
-            seat.claim()
-            live.turn = self._nursery.spawn(self._turns.go_on(live, seat), name=live.task_id)
+            live.slot = slot = Slot(self.slots, live.scope.owner)
+            slot.claim()
+            live.turn = self._background.spawn(self._turns.go_on(live, slot), name=live.task_id)
 
     def let_go(self, live: LiveTask) -> None:
         """Drop a task that another replica has taken over, before a write finds out."""
@@ -499,7 +500,7 @@ class Runner:
             self._drop(live)
 
     def _spawn_errand(self, work: Coroutine[object, object, None], name: str) -> asyncio.Task[None]:
-        task = self._nursery.spawn(work, name=name)
+        task = self._background.spawn(work, name=name)
         self._errands.add(task)
         task.add_done_callback(self._errands.discard)
         return task
@@ -543,7 +544,7 @@ class Runner:
             if self._live.get(live.task_id) is not live:
                 return  # It was let go of meanwhile.
             # Should its code still run, it is told by this that it does not count any more.
-            live.turn = live.seat = None
+            live.turn = live.slot = None
             live.paused_ms = self._clock.now_ms()
         else:
             live.lost = UnavailableError("The store failed; output of this turn was lost")
@@ -584,8 +585,8 @@ class Runner:
         self.task_ended(live)
         live.retire()
         live.fail_waiters(live.failure or UnavailableError())
-        if self._elsewhere is not None and live.is_stored:
-            self._elsewhere.keep(live.task_id, live.channel)
+        if self._remote_tasks is not None and live.is_stored:
+            self._remote_tasks.keep(live.task_id, live.channel)
         else:
             live.channel.cut()
         live.is_stopping = True

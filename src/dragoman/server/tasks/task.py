@@ -26,9 +26,9 @@ from dragoman.errors import (
 from dragoman.model.documents import encode_entry
 from dragoman.model.messages import Message
 from dragoman.model.tasks import TaskState
-from dragoman.server.tasks.delivery import Errand
+from dragoman.server.tasks.delivery import Delivery
 from dragoman.server.tasks.log import LogArguments, TaskLog
-from dragoman.server.tasks.slots import Seat
+from dragoman.server.tasks.slots import Slot
 from dragoman.server.tasks.watcher import TaskLostError, Watcher
 from dragoman.service.worker import Suspended
 from dragoman.stores.base import TaskWrite
@@ -57,7 +57,7 @@ class LiveTask(TaskLog):
         "lost",
         "pause",
         "paused_ms",
-        "seat",
+        "slot",
         "turn",
     )
 
@@ -66,9 +66,9 @@ class LiveTask(TaskLog):
         super().__init__(**log)
         self._watcher = watcher
         self.turn: asyncio.Task[None] | None = None
-        self.pause: asyncio.Future[Errand | None] | None = None
+        self.pause: asyncio.Future[Delivery | None] | None = None
         self.paused_ms = 0
-        self.seat: Seat | None = None
+        self.slot: Slot | None = None
         self.is_stopping = False
         self.lost: UnavailableError | Suspended | None = None
         self.epilogue: list[Callable[[], None]] = []
@@ -118,8 +118,8 @@ class LiveTask(TaskLog):
 
     def leave_seat(self) -> None:
         """Give back the slot of a turn that was stopped, perhaps before it ever ran."""
-        if self.seat is not None:
-            self.seat.leave()
+        if self.slot is not None:
+            self.slot.leave()
 
     def _lose(self, error: StoreError, write: TaskWrite) -> None:
         ending = self._ending

@@ -15,11 +15,11 @@ from dragoman.errors import NoAnswerError, StoreError, UnavailableError
 from dragoman.model.base import JsonObject
 from dragoman.model.messages import Message
 from dragoman.model.tasks import Artifact
-from dragoman.server.tasks.delivery import Answer, Errand, decode_answer, encode
-from dragoman.server.tasks.secrets import Vault
-from dragoman.server.tasks.slots import Seat
+from dragoman.server.tasks.delivery import Answer, Delivery, decode_answer, encode
+from dragoman.server.tasks.secrets import TaskSecrets
+from dragoman.server.tasks.slots import Slot
 from dragoman.server.tasks.task import LiveTask
-from dragoman.server.tasks.working_time import Shift
+from dragoman.server.tasks.working_time import WorkingTime
 from dragoman.service.branches import MAIN, branch
 from dragoman.service.principal import Principal
 from dragoman.service.worker import Recorded, Suspended, Waits
@@ -60,9 +60,9 @@ class LiveTurn:
         "_errand",
         "_live",
         "_replay",
-        "_seat",
+        "_slot",
         "_speaker",
-        "_vault",
+        "_task_secrets",
         "is_too_late",
         "shift",
     )
@@ -70,31 +70,31 @@ class LiveTurn:
     def __init__(
         self,
         live: LiveTask,
-        errand: Errand,
-        seat: Seat,
+        errand: Delivery,
+        slot: Slot,
         clock: Clock,
         replay: Replay | None = None,
-        vault: Vault | None = None,
+        task_secrets: TaskSecrets | None = None,
     ) -> None:
         self._live = live
         self._errand = errand
-        self._seat = seat
+        self._slot = slot
         self._clock = clock
         self._replay = replay
-        self._vault = vault
+        self._task_secrets = task_secrets
         # How many results the branches have each, but for the one that the turn begins with.
         self._counts: Counter[str] = Counter()
         # The entry of the journal that began the turn, and how many since are not of that branch.
         self._begun_n = live.next_result - 1 if replay is None else replay.begun_n
         self._beside = 0 if replay is None else replay.beside
         self._speaker = MAIN if replay is None else replay.speaker
-        self.shift: Final = Shift(seat)
+        self.shift: Final = WorkingTime(slot)
         self.is_too_late = False
 
     @property
     def is_put_aside(self) -> bool:
         """Tell whether this run of the turn does not count any more: there will be another."""
-        return isinstance(self._live.lost, Suspended) or self._live.seat is not self._seat
+        return isinstance(self._live.lost, Suspended) or self._live.slot is not self._slot
 
     @property
     def task_id(self) -> str:
@@ -196,7 +196,7 @@ class LiveTurn:
         live = self._live
         # All waits come before the deadline is noted: one that is stored without its question looks
         # like a sleep, and nobody would take the task over before it is due.
-        if not self._seat.is_taken:
+        if not self._slot.is_taken:
             await self._sit_down()
         while live.is_answer_due:
             # Its write must be on its way before there can be another answer.
@@ -229,8 +229,8 @@ class LiveTurn:
 
     def check_secrecy(self) -> None:
         """Raise UsageError unless an answer that is a secret can be kept."""
-        if self._vault is not None:
-            self._vault.unlock()
+        if self._task_secrets is not None:
+            self._task_secrets.unlock()
 
     async def sleep(self, seconds: float) -> None:
         """Wait, without the slot; the time to wake is journaled."""
@@ -248,7 +248,7 @@ class LiveTurn:
         if recorded is not None:
             taken = decode_answer(recorded).errand
             return None if taken is None else taken.message
-        if not self._seat.is_taken:
+        if not self._slot.is_taken:
             await self._sit_down()
         live = self._live
         item = live.inbox[0] if live.inbox else None
@@ -372,14 +372,14 @@ class LiveTurn:
         self._live.note(kind, "", b"%d" % until_ms, wake_at_ms=until_ms)
         return until_ms
 
-    async def _pause(self, until_ms: int, time_over: Callable[[], None]) -> Errand | None:
+    async def _pause(self, until_ms: int, time_over: Callable[[], None]) -> Delivery | None:
         """Wait for an answer without a slot; None if the time is over first, 0 being never.
 
         ``time_over`` is called in the moment in which that is decided, so that no answer can come
         in between.
         """
         live = self._live
-        pause: asyncio.Future[Errand | None] = asyncio.get_running_loop().create_future()
+        pause: asyncio.Future[Delivery | None] = asyncio.get_running_loop().create_future()
         timer: asyncio.Future[None] | None = None
 
         def end(_: object) -> None:
@@ -414,7 +414,7 @@ class LiveTurn:
 
     def _note_pause(self) -> None:
         """Note since when the task does nothing but wait for what brings it back."""
-        if self._live.seat is not self._seat:
+        if self._live.slot is not self._slot:
             return  # As in ``_raise_trouble``.
         is_idle = self._live.pause is not None and self.shift.is_resting
         if is_idle != bool(self._live.paused_ms):
@@ -451,15 +451,15 @@ class LiveTurn:
         self._errand = answer.errand
         return await self._revealed(answer.errand) if answer.errand.secret else self._errand.message
 
-    async def _revealed(self, errand: Errand) -> Message:
+    async def _revealed(self, errand: Delivery) -> Message:
         """Return an answer with what is kept of it in secret. Only its asker gets to see that."""
         sealed = await self._live.secret(errand.secret)
-        if sealed is None or self._vault is None:
+        if sealed is None or self._task_secrets is None:
             raise StoreError(f"a secret answer of task {self.task_id} is gone")
-        return self._vault.open(self.task_id, sealed, errand.message)
+        return self._task_secrets.open(self.task_id, sealed, errand.message)
 
     async def _publish(self, command: Command) -> None:
-        if not self._seat.is_taken:
+        if not self._slot.is_taken:
             await self._sit_down()
         self._raise_trouble()
         strand = branch.get()
@@ -474,7 +474,7 @@ class LiveTurn:
     async def _sit_down(self) -> None:
         """Take a slot again after an ``ask`` that was given up."""
         self._raise_trouble()
-        await self._seat.taken()
+        await self._slot.taken()
 
     def _execute(self, command: Command) -> None:
         self._raise_trouble()
@@ -485,7 +485,7 @@ class LiveTurn:
             # The task was canceled: whatever the worker still has to say comes too late.
             self.is_too_late = True
             raise asyncio.CancelledError
-        if self._live.seat is not self._seat:
+        if self._live.slot is not self._slot:
             # It would not stop when its store had failed, and is run again since.
             raise Suspended
         if self._live.lost is not None:

@@ -32,9 +32,9 @@ from dragoman.model.messages import Message, Role
 from dragoman.model.operations import SendMessageRequest
 from dragoman.model.parts import Part
 from dragoman.model.tasks import TaskState
-from dragoman.server.tasks.delivery import Errand, decode_errand, encode
-from dragoman.server.tasks.secrets import Vault
-from dragoman.server.tasks.slots import Seat, Slots
+from dragoman.server.tasks.delivery import Delivery, decode_delivery, encode
+from dragoman.server.tasks.secrets import TaskSecrets
+from dragoman.server.tasks.slots import Slot, Slots
 from dragoman.server.tasks.task import LiveTask
 from dragoman.server.tasks.turn import LiveTurn
 from dragoman.server.tasks.watcher import TaskLostError
@@ -81,7 +81,7 @@ class Turns:
         take_in: Callable[[LiveTask], Awaitable[object]],
         turn_seconds: float = 0.0,
         marks_traces: bool = False,
-        vault: Vault | None = None,
+        task_secrets: TaskSecrets | None = None,
     ) -> None:
         """Keep what is needed.
 
@@ -92,7 +92,7 @@ class Turns:
             vault: opens answers that are secrets.
         """
         self._take_in = take_in
-        self._vault = vault or Vault()
+        self._task_secrets = task_secrets or TaskSecrets()
         self._marks_traces = marks_traces
         self._worker = worker
         self._store = store
@@ -101,7 +101,7 @@ class Turns:
         self._turn_seconds = turn_seconds
 
     async def run(
-        self, live: LiveTask, errand: Errand | None, seat: Seat, replay: Replay | None = None
+        self, live: LiveTask, errand: Delivery | None, slot: Slot, replay: Replay | None = None
     ) -> None:
         """Run turn after turn until nothing waits in the inbox.
 
@@ -113,8 +113,8 @@ class Turns:
         branch.set(MAIN)
         try:
             # Here and below: a coroutine that would find nothing to wait for is not even begun.
-            if not seat.is_taken:
-                await seat.taken()
+            if not slot.is_taken:
+                await slot.taken()
             if live.failure is not None:
                 await self._usable(live)
             if live.standing.state is TaskState.SUBMITTED:
@@ -125,7 +125,7 @@ class Turns:
                 live.execute(Start())
             following = errand
             while following is not None:
-                turn = LiveTurn(live, following, seat, self._clock, replay, self._vault)
+                turn = LiveTurn(live, following, slot, self._clock, replay, self._task_secrets)
                 outcome = await self._work(live, turn)
                 if outcome is None:
                     return
@@ -134,9 +134,9 @@ class Turns:
         except TaskLostError:
             _logger.debug("task %s goes on elsewhere", live.task_id)
         finally:
-            seat.leave()
+            slot.leave()
 
-    async def go_on(self, live: LiveTask, seat: Seat) -> None:
+    async def go_on(self, live: LiveTask, slot: Slot) -> None:
         """Run the turns of messages that came when the last turn had ended, if it is not too late.
 
         The task has been told of its end before, and of the messages since.
@@ -144,29 +144,29 @@ class Turns:
         try:
             following = await self._end(live, Completed())
         except TaskLostError:
-            seat.leave()
+            slot.leave()
             return  # It goes on elsewhere.
         except BaseException:
-            seat.leave()
+            slot.leave()
             raise
-        await self.run(live, following, seat)
+        await self.run(live, following, slot)
 
-    async def run_again(self, live: LiveTask, seat: Seat) -> None:
+    async def run_again(self, live: LiveTask, slot: Slot) -> None:
         """Run the turn that the task was in, and those after it."""
         try:
             replay = await self._replay_of(live)
         except TaskLostError:
-            seat.leave()
+            slot.leave()
             return  # As in ``go_on``.
         except BaseException:
-            seat.leave()
+            slot.leave()
             raise
         if live.standing.has_ended:
-            seat.leave()
+            slot.leave()
         elif replay.is_done:
-            await self.go_on(live, seat)
+            await self.go_on(live, slot)
         else:
-            await self.run(live, _errand_of(live, replay), seat, replay)
+            await self.run(live, _errand_of(live, replay), slot, replay)
 
     async def answer(
         self,
@@ -174,11 +174,11 @@ class Turns:
         request: SendMessageRequest,
         context_id: str,
         answered: asyncio.Future[Message],
-        seat: Seat,
+        slot: Slot,
     ) -> None:
         """Have a message answered directly, and put the answer or the error into ``answered``."""
         try:
-            await seat.taken()
+            await slot.taken()
             answered.set_result(await self._worker.answer(plan, request, context_id))
         except A2AError as error:
             answered.set_exception(error)
@@ -191,14 +191,14 @@ class Turns:
             text = f"The agent failed. Error id: {error_id}"
             answered.set_exception(InternalError(text, metadata={"errorId": error_id}))
         finally:
-            seat.leave()
+            slot.leave()
 
     async def clean_up(self, live: LiveTask) -> None:
         """Call the worker's hook for a task that was canceled."""
         # What the task was about when it was canceled, and for whom, is in its journal.
         replay = await self._replay_of(live)
         errand = _errand_of(live, replay)
-        turn = LiveTurn(live, errand, Seat(self._slots), self._clock, replay)
+        turn = LiveTurn(live, errand, Slot(self._slots), self._clock, replay)
         try:
             await self._worker.canceled(turn)
         except Exception:
@@ -312,7 +312,7 @@ class Turns:
             text = f"The agent worked on this for more than {seconds:g} seconds and was stopped"
             return Failed(self.status_message(live, text))
 
-    async def _end(self, live: LiveTask, outcome: Outcome) -> Errand | None:
+    async def _end(self, live: LiveTask, outcome: Outcome) -> Delivery | None:
         """End a turn; return what the next one is about, if there is a next one."""
         while _NEXT_TURN in await self.finish(live, outcome):
             if outcome.message is not None:
@@ -372,11 +372,11 @@ def _is_stray(error: BaseException) -> bool:
     return isinstance(error, asyncio.CancelledError) and not is_canceled
 
 
-def _errand_of(live: LiveTask, replay: Replay) -> Errand:
+def _errand_of(live: LiveTask, replay: Replay) -> Delivery:
     """Return what a turn was begun by; a message that came alone is kept in the history only."""
     if replay.begun_by is None:
-        return Errand(message=live.history()[0])
-    return decode_errand(replay.begun_by)
+        return Delivery(message=live.history()[0])
+    return decode_delivery(replay.begun_by)
 
 
 def _failure(error: NoAnswerError | ToolError) -> JsonObject:

@@ -8,23 +8,23 @@ from __future__ import annotations
 
 import asyncio
 
-from dragoman.server.tasks.slots import Seat
+from dragoman.server.tasks.slots import Slot
 
-__all__ = ("Shift",)
+__all__ = ("WorkingTime",)
 
 
-class Shift:
+class WorkingTime:
     """Who of a turn is at work: one strand, as it begins, or several, or none.
 
     Attributes:
         limit: ends the turn when it has worked for too long; it stands still while all rest.
     """
 
-    __slots__ = ("_left", "_strands", "limit", "seat")
+    __slots__ = ("_left", "_strands", "limit", "slot")
 
-    def __init__(self, seat: Seat) -> None:
+    def __init__(self, slot: Slot) -> None:
         """Begin with one strand; the seat may have been taken already, or is waited for."""
-        self.seat = seat
+        self.slot = slot
         self.limit: asyncio.Timeout | None = None
         self._strands = 1
         self._left: float | None = None
@@ -39,7 +39,7 @@ class Shift:
         self._strands -= 1
         if self._strands == 0:
             self._stop_limit()
-            self.seat.leave()
+            self.slot.leave()
 
     def join(self, strands: int = 1) -> None:
         """Count in strands that go on, or begin; they wait for the seat by ``seated``."""
@@ -49,8 +49,8 @@ class Shift:
 
     async def seated(self) -> None:
         """Wait until the slot is there."""
-        if not self.seat.is_taken:
-            await self.seat.taken()
+        if not self.slot.is_taken:
+            await self.slot.taken()
 
     def _stop_limit(self) -> None:
         when = None if self.limit is None else self.limit.when()

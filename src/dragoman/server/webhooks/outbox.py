@@ -25,7 +25,7 @@ from dragoman.server.tasks.delivery import trace_at
 from dragoman.stores.base import TaskStore
 from dragoman.stores.webhooks import Webhook
 
-__all__ = ("Notices", "notification_id")
+__all__ = ("WebhookOutbox", "notification_id")
 
 _READ_EVENTS: Final = 256
 """Events looked through at once on the way to the next that is told."""
@@ -34,7 +34,7 @@ _NO_TASK: Final = TaskDocument(b"{}", None, b"[]")
 """For 1.0, which does not look at it."""
 
 
-class Notices:
+class WebhookOutbox:
     """The outbox of all webhooks, which is the log of their tasks."""
 
     def __init__(self, store: TaskStore) -> None:

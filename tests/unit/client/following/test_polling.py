@@ -1,6 +1,6 @@
 import pytest
 
-from dragoman.client.following.followed_task import Pursuit
+from dragoman.client.following.following import FollowedTask
 from dragoman.client.following.polling import polled
 from dragoman.dialects.base import Received
 from dragoman.errors import DragomanError
@@ -32,10 +32,10 @@ class Story:
         self.clock = QuickClock()
         self.agent = ScriptedTransport(answers=answers)
         caller = caller_of(self.agent, clock=self.clock)
-        self.pursuit = Pursuit(caller, begin or send(), (), 2.0)
+        self.followed = FollowedTask(caller, begin or send(), (), 2.0)
 
     async def events(self) -> list[StreamResponse]:
-        return [frame.event async for batch in polled(self.pursuit) for frame in batch]
+        return [frame.event async for batch in polled(self.followed) for frame in batch]
 
 
 @pytest.mark.requirement("R-3.2.2-5")

@@ -3,7 +3,7 @@ from collections.abc import Iterable
 import pytest
 
 from dragoman.client.errors import CutError, ProtocolError, TimedOutError, UnreachableError
-from dragoman.client.following.followed_task import Pursuit
+from dragoman.client.following.following import FollowedTask
 from dragoman.client.following.streams import streamed
 from dragoman.client.transports.base import Batch, Frame
 from dragoman.errors import (
@@ -53,13 +53,13 @@ class Story:
         # Who reads the task reads it once.
         self.agent = ScriptedTransport(streams=streams, answers=(read or task(TaskState.WORKING),))
         caller = caller_of(self.agent, offers=(offer(version),), clock=self.clock)
-        self.pursuit = Pursuit(caller, begin or send(), (), 1.0)
+        self.followed = FollowedTask(caller, begin or send(), (), 1.0)
         self._cursor = cursor
         self.beats = 0
 
     async def events(self) -> list[StreamResponse]:
         found: list[StreamResponse] = []
-        async for batch in streamed(self.pursuit, self._cursor):
+        async for batch in streamed(self.followed, self._cursor):
             self.beats += not batch
             found += [frame.event for frame in batch]
         return found

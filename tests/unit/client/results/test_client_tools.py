@@ -1,9 +1,9 @@
 import pytest
 
 from dragoman.client.errors import ClientError
-from dragoman.client.results.client_tools import MOST_ROUNDS, Helper, answer_parts
-from dragoman.client.results.events import AgentEvent
+from dragoman.client.results.client_tools import MOST_ROUNDS, ToolAnswers, answer_parts
 from dragoman.client.results.reply import ReplyView
+from dragoman.client.results.stream import AgentEvent
 from dragoman.client.tools.tool import Tool
 from dragoman.client.tools.toolbox import Toolbox
 from dragoman.dialects.legacy.part_marks import UNKNOWN_KIND
@@ -44,12 +44,12 @@ USE = ToolUse(tool_use_id="u-1", name="look").part()
 
 
 def test_only_a_question_for_tools_is_helped_with() -> None:
-    helper = Helper(Toolbox([Tool(look)]), never)
-    assert helper.is_asked(event(TaskState.INPUT_REQUIRED, question(USE)))
-    assert not helper.is_asked(event(TaskState.INPUT_REQUIRED, question()))
-    assert not helper.is_asked(event(TaskState.INPUT_REQUIRED, None))
-    assert not helper.is_asked(event(TaskState.WORKING, question(USE)))
-    assert not helper.is_asked(event(TaskState.AUTH_REQUIRED, question(USE)))
+    tool_answers = ToolAnswers(Toolbox([Tool(look)]), never)
+    assert tool_answers.is_asked(event(TaskState.INPUT_REQUIRED, question(USE)))
+    assert not tool_answers.is_asked(event(TaskState.INPUT_REQUIRED, question()))
+    assert not tool_answers.is_asked(event(TaskState.INPUT_REQUIRED, None))
+    assert not tool_answers.is_asked(event(TaskState.WORKING, question(USE)))
+    assert not tool_answers.is_asked(event(TaskState.AUTH_REQUIRED, question(USE)))
 
 
 def test_results_are_data_for_whoever_asks_in_data() -> None:
@@ -81,11 +81,11 @@ async def test_an_agent_that_asks_for_ever_is_left() -> None:
         rounds.append(parts)
         return Nothing()  # pyright: ignore[reportReturnType] - nobody iterates over it
 
-    helper = Helper(Toolbox([Tool(look)]), answer)
+    tool_answers = ToolAnswers(Toolbox([Tool(look)]), answer)
     asking = TaskStatus(state=TaskState.INPUT_REQUIRED, message=question(USE))
     reply = ReplyView(Task(id="t", context_id="c", status=asking))
     for _ in range(MOST_ROUNDS):
-        await helper.help(reply)
+        await tool_answers.answer(reply)
     assert rounds[0] == (RESULT.part(),)
     with pytest.raises(ClientError, match=f"asked for tools {MOST_ROUNDS} times in task t"):
-        await helper.help(reply)
+        await tool_answers.answer(reply)

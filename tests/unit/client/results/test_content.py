@@ -7,8 +7,7 @@ import pytest
 from pydantic import BaseModel
 
 from dragoman import File
-from dragoman.client.results.content import data_of, files_of, parts_of, typed
-from dragoman.client.results.files import ReceivedFile
+from dragoman.client.results.content import ReceivedFile, data_of, files_of, parts_of, typed
 from dragoman.errors import UsageError
 from dragoman.model.parts import Part
 from tests.support.client.fakes import said

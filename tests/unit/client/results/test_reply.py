@@ -3,7 +3,7 @@ from typing import Unpack
 import pytest
 
 from dragoman.client.errors import TaskNotCompletedError
-from dragoman.client.results.files import ReceivedFile
+from dragoman.client.results.content import ReceivedFile
 from dragoman.client.results.reply import AgentReply, ReplyView
 from dragoman.client.results.sending import SendOptions
 from dragoman.client.results.stream import AgentStream

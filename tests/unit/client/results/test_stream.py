@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from dragoman.client.errors import CutError, TimedOutError
-from dragoman.client.results.events import AgentEvent
-from dragoman.client.results.stream import AgentStream
+from dragoman.client.results.stream import AgentEvent, AgentStream
 from dragoman.client.transports.base import Frame
 from dragoman.errors import InvalidParamsError, UsageError
 from dragoman.model.events import StreamResponse

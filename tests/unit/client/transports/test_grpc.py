@@ -20,7 +20,7 @@ from dragoman.client.errors import (
     UnreachableError,
 )
 from dragoman.client.transports.grpc import GrpcTransport
-from dragoman.client.transports.request_headers import Escort
+from dragoman.client.transports.request_headers import RequestHeaders
 from dragoman.client.transports.tls import Tls
 from dragoman.dialects.negotiation import Version
 from dragoman.errors import (
@@ -89,9 +89,9 @@ async def serving(
 
 @asynccontextmanager
 async def calling(url: str, **options: Any) -> AsyncGenerator[GrpcTransport]:
-    escort = Escort(url, {"X-Team": "blue"})
+    request_headers = RequestHeaders(url, {"X-Team": "blue"})
     given: dict[str, Any] = {"tls": Tls(), **options}
-    transport = GrpcTransport(V1_0_GRPC, url, Version(1, 0), escort, **given)
+    transport = GrpcTransport(V1_0_GRPC, url, Version(1, 0), request_headers, **given)
     try:
         yield transport
     finally:
@@ -168,7 +168,7 @@ async def test_an_error_that_0_3_names_is_not_taken_for_a_missing_rpc(
         return await context.abort(grpc.StatusCode.UNIMPLEMENTED, details)
 
     async with serving(answer, service=V0_3_GRPC.service) as url:
-        transport = GrpcTransport(V0_3_GRPC, url, Version(0, 3), Escort(url, {}), tls=Tls())
+        transport = GrpcTransport(V0_3_GRPC, url, Version(0, 3), RequestHeaders(url, {}), tls=Tls())
         with pytest.raises(kind):
             await transport.call(*READ, ())
         await transport.aclose()

@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from dragoman.client.errors import UnreachableError
-from dragoman.client.transports.grpc_pinning import pinned
+from dragoman.client.transports.grpc import pinned
 from dragoman.client.transports.tls import Tls
 from tests.support.server.certificates import write_files
 

@@ -8,9 +8,9 @@ from dragoman.auth.outgoing.credentials import Attachment
 from dragoman.bindings.sse import SseEvent
 from dragoman.client.errors import CutError, ProtocolError
 from dragoman.client.transports.base import Batch
-from dragoman.client.transports.http import HttpTransport, Numbers
+from dragoman.client.transports.http import FrameNumbers, HttpTransport
 from dragoman.client.transports.jsonrpc import RpcFraming
-from dragoman.client.transports.request_headers import Escort
+from dragoman.client.transports.request_headers import RequestHeaders
 from dragoman.client.transports.rest import RestFraming
 from dragoman.dialects.negotiation import Version
 from dragoman.dialects.v0_3.codec import V0_3_DIALECT
@@ -67,8 +67,8 @@ async def test_what_shows_who_calls_goes_along() -> None:
             return Attachment(headers={"X-Key": "h"}, query={"key": "q"}, cookies={"key": "c"})
 
     web = Web(lambda _: httpx2.Response(200, json=TASK))
-    escort = Escort("http://agent.test:80", {"X-Team": "blue"}, Everything())
-    transport = HttpTransport(REST, web_pool(web), escort)
+    request_headers = RequestHeaders("http://agent.test:80", {"X-Team": "blue"}, Everything())
+    transport = HttpTransport(REST, web_pool(web), request_headers)
     await transport.call(Operation.GET_TASK, GetTaskRequest(id="t", history_length=1), ())
     assert web.last.url.query == b"historyLength=1&key=q"
     assert (web.last.headers["x-key"], web.last.headers["cookie"]) == ("h", "key=c")
@@ -114,7 +114,7 @@ async def test_older_versions_know_no_numbers() -> None:
 
 
 def test_a_number_is_told_once() -> None:
-    numbers = Numbers()
+    numbers = FrameNumbers()
     ids = ["", "1", "1", "2", "x", "9" * 30]
     assert [numbers.take(SseEvent(b"", each)) for each in ids] == [0, 1, 0, 2, 0, 0]
 

@@ -4,7 +4,7 @@ import pytest
 
 from dragoman.bindings.sse import SseEvent
 from dragoman.client.errors import ProtocolError
-from dragoman.client.transports.framing import HttpRequest
+from dragoman.client.transports.base import HttpRequest
 from dragoman.client.transports.jsonrpc import RpcFraming, with_task_named
 from dragoman.dialects.base import RpcDialect
 from dragoman.dialects.negotiation import Version

@@ -4,7 +4,7 @@ import pytest
 
 from dragoman.bindings.sse import SseEvent
 from dragoman.client.errors import ProtocolError
-from dragoman.client.transports.framing import HttpRequest
+from dragoman.client.transports.base import HttpRequest
 from dragoman.client.transports.rest import RestFraming
 from dragoman.dialects.negotiation import Version
 from dragoman.dialects.v0_3.codec import V0_3_REST_DIALECT

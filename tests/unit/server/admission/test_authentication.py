@@ -11,15 +11,16 @@ from dragoman.errors import (
     RateLimitedError,
     UnauthenticatedError,
 )
-from dragoman.server.admission.authentication import Door, Visitor, host_of, is_loopback
+from dragoman.server.admission.authentication import Guard, IncomingRequest
+from dragoman.server.admission.client_address import host_of, is_loopback
 from dragoman.service.principal import NOBODY, Principal
 
 HERE = "127.0.0.1"
 ELSEWHERE = "203.0.113.7"
 
 
-def door(*, is_open: bool = False, public_url: str | None = None) -> Door:
-    return Door(allow_anonymous=is_open, max_body_bytes=10, max_depth=2, public_url=public_url)
+def guard(*, is_open: bool = False, public_url: str | None = None) -> Guard:
+    return Guard(allow_anonymous=is_open, max_body_bytes=10, max_depth=2, public_url=public_url)
 
 
 def headers(**values: str) -> dict[bytes, str]:
@@ -101,28 +102,28 @@ REFUSED = [
 
 @pytest.mark.parametrize(("peer", "values"), ADMITTED)
 def test_a_closed_door_admits(peer: str | None, values: Mapping[bytes, str]) -> None:
-    door().admit(peer, values)
+    guard().admit(peer, values)
 
 
 @pytest.mark.parametrize(("peer", "values"), REFUSED)
 def test_a_closed_door_refuses(peer: str | None, values: Mapping[bytes, str]) -> None:
     with pytest.raises(PermissionDeniedError):
-        door().admit(peer, values)
+        guard().admit(peer, values)
 
 
 @pytest.mark.parametrize(("peer", "values"), [*ADMITTED, *REFUSED])
 def test_an_open_door_admits_everybody(peer: str | None, values: Mapping[bytes, str]) -> None:
-    door(is_open=True).admit(peer, values)
+    guard(is_open=True).admit(peer, values)
 
 
 def test_who_is_refused_is_told_the_remedy() -> None:
     with pytest.raises(PermissionDeniedError, match="--allow-anonymous"):
-        door().admit(ELSEWHERE, {})
+        guard().admit(ELSEWHERE, {})
 
 
 def test_who_calls_by_a_foreign_name_is_told_the_other_remedy() -> None:
     with pytest.raises(PermissionDeniedError, match="--public-url"):
-        door().admit(HERE, headers(host="agent.example"))
+        guard().admit(HERE, headers(host="agent.example"))
 
 
 @pytest.mark.parametrize(
@@ -135,35 +136,35 @@ def test_who_calls_by_a_foreign_name_is_told_the_other_remedy() -> None:
     ],
 )
 def test_the_public_name_is_our_own(values: Mapping[bytes, str]) -> None:
-    door(public_url="https://agent.example/a2a").admit(HERE, values)
+    guard(public_url="https://agent.example/a2a").admit(HERE, values)
 
 
 def test_another_name_than_the_public_one_is_refused() -> None:
     with pytest.raises(PermissionDeniedError):
-        door(public_url="https://agent.example").admit(HERE, headers(host="evil.example"))
+        guard(public_url="https://agent.example").admit(HERE, headers(host="evil.example"))
 
 
 def test_a_public_name_does_not_open_the_door() -> None:
     with pytest.raises(PermissionDeniedError):
-        door(public_url="https://agent.example").admit(ELSEWHERE, headers(host="agent.example"))
+        guard(public_url="https://agent.example").admit(ELSEWHERE, headers(host="agent.example"))
 
 
 def test_a_body_up_to_the_limit_is_taken() -> None:
-    door().check_size(10)
+    guard().check_size(10)
 
 
 def test_a_body_beyond_the_limit_is_refused() -> None:
     with pytest.raises(PayloadTooLargeError, match="larger than 10 bytes"):
-        door().check_size(11)
+        guard().check_size(11)
 
 
 def test_nesting_up_to_the_limit_is_taken() -> None:
-    door().check_depth(b'{"a":[1]}')
+    guard().check_depth(b'{"a":[1]}')
 
 
 def test_nesting_beyond_the_limit_is_refused() -> None:
     with pytest.raises(JSONParseError, match="more than 2 levels deep"):
-        door().check_depth(b"[[[1]]]")
+        guard().check_depth(b"[[[1]]]")
 
 
 @pytest.mark.parametrize(
@@ -229,9 +230,9 @@ class ByName:
         return Principal(owner=evidence.headers[b"from"])
 
 
-def guarded(public_url: str | None = None, *allowed: str) -> tuple[Door, ByName]:
+def guarded(public_url: str | None = None, *allowed: str) -> tuple[Guard, ByName]:
     asked = ByName()
-    made = Door(
+    made = Guard(
         allow_anonymous=False,
         max_body_bytes=10,
         max_depth=2,
@@ -259,9 +260,9 @@ async def test_who_does_not_is_turned_away_and_that_is_logged(
 
 
 async def test_without_authenticators_callers_are_nobody() -> None:
-    assert await door().enter(Caller(HERE)) is NOBODY
+    assert await guard().enter(Caller(HERE)) is NOBODY
     with pytest.raises(PermissionDeniedError):
-        await door().enter(Caller(ELSEWHERE))
+        await guard().enter(Caller(ELSEWHERE))
 
 
 @pytest.mark.parametrize(
@@ -310,13 +311,13 @@ class Counter:
         self.away: list[str | None] = []
         self._refused = refused
 
-    def meet(self, visitor: Visitor) -> None:
-        self.met.append(visitor.peer)
-        if visitor.peer in self._refused:
+    def meet(self, incoming: IncomingRequest) -> None:
+        self.met.append(incoming.peer)
+        if incoming.peer in self._refused:
             raise RateLimitedError
 
-    def turned_away(self, visitor: Visitor) -> None:
-        self.away.append(visitor.peer)
+    def turned_away(self, incoming: IncomingRequest) -> None:
+        self.away.append(incoming.peer)
 
 
 class Refusing:
@@ -331,9 +332,9 @@ class Refusing:
         raise UnauthenticatedError from self.reason
 
 
-def counted(counter: Counter, reason: Exception | None = None) -> tuple[Door, Refusing]:
+def counted(counter: Counter, reason: Exception | None = None) -> tuple[Guard, Refusing]:
     asked = Refusing(reason)
-    made = Door(
+    made = Guard(
         allow_anonymous=False,
         max_body_bytes=10,
         max_depth=2,
@@ -382,7 +383,7 @@ async def test_where_callers_sign_bodies_nothing_is_served_without_one() -> None
     async def read() -> bytes:
         return b"ada"
 
-    at = Door(
+    at = Guard(
         allow_anonymous=False,
         max_body_bytes=10,
         max_depth=2,

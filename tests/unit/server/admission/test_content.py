@@ -28,7 +28,7 @@ from dragoman.model.operations import (
 )
 from dragoman.model.parts import Part
 from dragoman.model.push import TaskPushNotificationConfig
-from dragoman.server.admission.content import Gate
+from dragoman.server.admission.content import RequestValidator
 from dragoman.service.principal import Principal
 from dragoman.service.service import Call
 
@@ -39,7 +39,7 @@ BILLING = "https://example.com/billing/v1"
 PUSH_CONFIG = TaskPushNotificationConfig(task_id="t-1", url="https://example.com/hook")
 
 
-def gate(
+def validator(
     *,
     extensions: tuple[AgentExtension, ...] = (),
     streaming: bool = True,
@@ -47,8 +47,8 @@ def gate(
     extended_agent_card: bool = False,
     input_modes: tuple[str, ...] = ("text/plain", "application/json"),
     tenants: tuple[str, ...] = (),
-) -> Gate:
-    return Gate(
+) -> RequestValidator:
+    return RequestValidator(
         tenants=tenants,
         capabilities=AgentCapabilities(
             streaming=streaming,
@@ -121,14 +121,14 @@ STREAMING = [Operation.SEND_STREAMING_MESSAGE, Operation.SUBSCRIBE_TO_TASK]
 def test_the_extensions_a_request_names_are_activated(
     requested: str | None, activated: tuple[str, ...]
 ) -> None:
-    offered = gate(extensions=(AgentExtension(uri=TRACE), AgentExtension(uri=BILLING)))
+    offered = validator(extensions=(AgentExtension(uri=TRACE), AgentExtension(uri=BILLING)))
     assert offered.activate(Operation.SEND_MESSAGE, requested) == activated
 
 
 @pytest.mark.requirement("R-3.3.4-6", "R-4.6.3-4")
 @pytest.mark.parametrize("requested", [None, "", TRACE_2])
 def test_an_extension_that_is_required_must_be_named(requested: str | None) -> None:
-    demanding = gate(extensions=(AgentExtension(uri=TRACE, required=True),))
+    demanding = validator(extensions=(AgentExtension(uri=TRACE, required=True),))
     with pytest.raises(ExtensionSupportRequiredError) as caught:
         demanding.activate(Operation.SEND_MESSAGE, requested)
     assert TRACE in caught.value.message
@@ -136,7 +136,7 @@ def test_an_extension_that_is_required_must_be_named(requested: str | None) -> N
 
 
 def test_all_missing_extensions_are_told() -> None:
-    demanding = gate(
+    demanding = validator(
         extensions=(
             AgentExtension(uri=TRACE, required=True),
             AgentExtension(uri=BILLING, required=True),
@@ -148,14 +148,14 @@ def test_all_missing_extensions_are_told() -> None:
 
 
 def test_a_required_extension_that_is_named_is_activated() -> None:
-    demanding = gate(extensions=(AgentExtension(uri=TRACE, required=True),))
+    demanding = validator(extensions=(AgentExtension(uri=TRACE, required=True),))
     assert demanding.activate(Operation.SEND_MESSAGE, TRACE) == (TRACE,)
 
 
 # --- capabilities -----------------------------------------------------------------------------
 
 
-def refusal(at: Gate, operation: Operation) -> type[A2AError] | None:
+def refusal(at: RequestValidator, operation: Operation) -> type[A2AError] | None:
     try:
         at.check_offered(operation)
         at.admit(REQUESTS[operation], Call())
@@ -166,25 +166,25 @@ def refusal(at: Gate, operation: Operation) -> type[A2AError] | None:
 
 @pytest.mark.parametrize("operation", Operation)
 def test_what_the_card_declares_is_admitted(operation: Operation) -> None:
-    everything = gate(push_notifications=True, extended_agent_card=True)
+    everything = validator(push_notifications=True, extended_agent_card=True)
     assert refusal(everything, operation) is None
 
 
 @pytest.mark.requirement("R-3.1.2-1", "R-3.3.4-1")
 @pytest.mark.parametrize("operation", STREAMING)
 def test_without_streaming_nothing_streams(operation: Operation) -> None:
-    assert refusal(gate(streaming=False), operation) is StreamingNotSupportedError
+    assert refusal(validator(streaming=False), operation) is StreamingNotSupportedError
 
 
 @pytest.mark.requirement("R-3.1.7-1", "R-3.3.4-1")
 @pytest.mark.parametrize("operation", PUSH)
 def test_without_push_no_webhook_is_spoken_of(operation: Operation) -> None:
-    assert refusal(gate(), operation) is PushNotificationNotSupportedError
+    assert refusal(validator(), operation) is PushNotificationNotSupportedError
 
 
 @pytest.mark.requirement("R-3.1.11-1", "R-3.3.4-1")
 def test_without_an_extended_card_none_is_shown() -> None:
-    assert refusal(gate(), Operation.GET_EXTENDED_AGENT_CARD) is UnsupportedOperationError
+    assert refusal(validator(), Operation.GET_EXTENDED_AGENT_CARD) is UnsupportedOperationError
 
 
 @pytest.mark.parametrize(
@@ -192,7 +192,7 @@ def test_without_an_extended_card_none_is_shown() -> None:
     [op for op in Operation if op not in {*STREAMING, *PUSH, Operation.GET_EXTENDED_AGENT_CARD}],
 )
 def test_what_is_not_optional_is_always_admitted(operation: Operation) -> None:
-    assert refusal(gate(streaming=False), operation) is None
+    assert refusal(validator(streaming=False), operation) is None
 
 
 @pytest.mark.parametrize(
@@ -211,7 +211,7 @@ def test_a_webhook_in_a_send_needs_the_capability(
         message=Message(message_id="m-1", role=Role.USER, parts=(Part(text="x"),)),
         configuration=SendMessageConfiguration(task_push_notification_config=PUSH_CONFIG),
     )
-    at = gate(push_notifications=has_push)
+    at = validator(push_notifications=has_push)
     if expected is None:
         at.admit(request, Call())
     else:
@@ -224,7 +224,7 @@ def test_a_configuration_without_a_webhook_is_admitted() -> None:
         message=Message(message_id="m-1", role=Role.USER, parts=(Part(text="x"),)),
         configuration=SendMessageConfiguration(return_immediately=True),
     )
-    gate().admit(request, Call())
+    validator().admit(request, Call())
 
 
 # --- tenants ----------------------------------------------------------------------------------
@@ -232,13 +232,13 @@ def test_a_configuration_without_a_webhook_is_admitted() -> None:
 
 @pytest.mark.parametrize("tenant", ["", "acme"])
 def test_declared_tenants_are_served(tenant: str) -> None:
-    gate(tenants=("acme",)).admit(send(), Call(tenant=tenant))
+    validator(tenants=("acme",)).admit(send(), Call(tenant=tenant))
 
 
 @pytest.mark.parametrize("operation", Operation)
 def test_another_tenant_is_refused_whatever_it_asks(operation: Operation) -> None:
     with pytest.raises(InvalidParamsError) as caught:
-        gate(tenants=("acme",)).admit(REQUESTS[operation], Call(tenant="ACME"))
+        validator(tenants=("acme",)).admit(REQUESTS[operation], Call(tenant="ACME"))
     assert caught.value.violations[0].field == "tenant"
 
 
@@ -261,7 +261,7 @@ def test_another_tenant_is_refused_whatever_it_asks(operation: Operation) -> Non
     ],
 )
 def test_a_part_the_agent_takes_is_admitted(part: Part) -> None:
-    at = gate(input_modes=("text/plain", "application/json", "image/*"))
+    at = validator(input_modes=("text/plain", "application/json", "image/*"))
     at.admit(send(part), Call())
 
 
@@ -269,7 +269,7 @@ def test_a_part_the_agent_takes_is_admitted(part: Part) -> None:
 def test_a_part_the_agent_does_not_take_is_refused() -> None:
     request = send(Part(text="x"), Part(raw=b"x", media_type="image/png"))
     with pytest.raises(ContentTypeNotSupportedError) as caught:
-        gate().admit(request, Call())
+        validator().admit(request, Call())
     assert caught.value.message == (
         "message.parts[1] is image/png; this agent takes text/plain, application/json"
     )
@@ -278,17 +278,17 @@ def test_a_part_the_agent_does_not_take_is_refused() -> None:
 
 def test_of_a_long_media_type_the_beginning_is_told() -> None:
     with pytest.raises(ContentTypeNotSupportedError) as caught:
-        gate().admit(send(Part(text="x", media_type="x" * 5000)), Call())
+        validator().admit(send(Part(text="x", media_type="x" * 5000)), Call())
     assert caught.value.metadata == {"mediaType": "x" * 100}
 
 
 def test_a_mode_that_is_declared_twice_is_told_once() -> None:
     with pytest.raises(ContentTypeNotSupportedError, match=r"takes text/plain$"):
-        gate(input_modes=("text/plain", "text/plain")).admit(send(Part(data=1)), Call())
+        validator(input_modes=("text/plain", "text/plain")).admit(send(Part(data=1)), Call())
 
 
 def test_many_media_types_are_judged_alike_whether_remembered_or_not() -> None:
-    at = gate(input_modes=("text/*",))
+    at = validator(input_modes=("text/*",))
     for number in range(1100):
         part = Part(text="x", media_type=f"text/x-{number}")
         at.admit(send(part), Call())
@@ -302,7 +302,7 @@ def test_many_media_types_are_judged_alike_whether_remembered_or_not() -> None:
 
 def test_ids_and_parts_up_to_the_limit_are_admitted() -> None:
     request = send(*[Part(text="x")] * 3, message_id="m" * 8, context_id="c" * 8, task_id="t" * 8)
-    gate().admit(request, Call())
+    validator().admit(request, Call())
 
 
 @pytest.mark.parametrize(
@@ -315,25 +315,25 @@ def test_ids_and_parts_up_to_the_limit_are_admitted() -> None:
 )
 def test_a_longer_id_is_refused(request_: Request) -> None:
     with pytest.raises(InvalidParamsError, match="an id of more than 8 characters"):
-        gate().admit(request_, Call())
+        validator().admit(request_, Call())
 
 
 def test_more_parts_are_refused() -> None:
     with pytest.raises(InvalidParamsError, match="not hold more than 3 parts"):
-        gate().admit(send(*[Part(text="x")] * 4), Call())
+        validator().admit(send(*[Part(text="x")] * 4), Call())
 
 
 @pytest.mark.parametrize("requested", [None, "https://x.example/other/v1"])
 def test_a_card_can_be_read_without_what_it_requires(requested: str | None) -> None:
     required = AgentExtension(uri="https://x.example/needed/v1", required=True)
-    gate = Gate(
+    validator = RequestValidator(
         tenants=(),
         capabilities=AgentCapabilities(extensions=(required,)),
         input_modes=("text/plain",),
         max_parts=10,
         max_id_length=10,
     )
-    assert gate.activate(Operation.GET_EXTENDED_AGENT_CARD, requested) == ()
+    assert validator.activate(Operation.GET_EXTENDED_AGENT_CARD, requested) == ()
 
 
 # --- who calls ----------------------------------------------------------------------------------
@@ -345,7 +345,7 @@ def test_a_tenant_the_caller_may_not_use_is_like_one_that_never_was(
     operation: Operation, tenant: str
 ) -> None:
     dan = Principal(owner="dan", tenants=frozenset({"acme", "nowhere"}))
-    at = gate(tenants=("acme", "umbrella"))
+    at = validator(tenants=("acme", "umbrella"))
     with pytest.raises(UnknownTenantError) as caught:
         at.admit(REQUESTS[operation], Call(tenant=tenant, principal=dan))
     assert caught.value.message == UnknownTenantError().message
@@ -353,7 +353,7 @@ def test_a_tenant_the_caller_may_not_use_is_like_one_that_never_was(
 
 
 def test_what_hidden_skills_take_is_taken_and_not_told() -> None:
-    at = Gate(
+    at = RequestValidator(
         tenants=(),
         capabilities=AgentCapabilities(),
         input_modes=("text/plain",),

@@ -9,7 +9,7 @@ from dragoman.model.base import JsonObject
 from dragoman.model.messages import Message, Role
 from dragoman.model.operations import SendMessageRequest
 from dragoman.model.parts import Part
-from dragoman.server.admission.content_limits import ContentLimits
+from dragoman.server.admission.content import ContentLimits
 
 LIMITS = ContentLimits(max_text_length=10, max_part_bytes=20, max_metadata_bytes=30)
 

@@ -15,9 +15,9 @@ from dragoman.model.security import APIKeySecurityScheme, SecurityScheme
 from dragoman.server.admission.authorization import Policy, Sharing
 from dragoman.server.cards.card import (
     SKILL_SCHEMA_EXTENSION,
-    CardDesk,
     CardFile,
     Describes,
+    PublishedCards,
     capabilities_of,
     is_fresh,
 )
@@ -58,7 +58,7 @@ class Described:
 
 def published(agent: Describes, base: str = BASE, version: Version | None = V1_0) -> dict[str, Any]:
     """Return the card as a client of 1.0 reads it, or as another one does."""
-    return json.loads(CardDesk(agent, STARTED_MS).file(base, version).body)
+    return json.loads(PublishedCards(agent, STARTED_MS).file(base, version).body)
 
 
 # --- what a card says -------------------------------------------------------------------------
@@ -106,11 +106,11 @@ def test_an_agent_that_does_not_describe_itself_is_described_by_its_name() -> No
 
 def test_an_agent_without_skills_is_not_published() -> None:
     with pytest.raises(UsageError, match=r"agent 'Echo' has no skills; .* @agent\.skill"):
-        CardDesk(Described(skills=()), STARTED_MS)
+        PublishedCards(Described(skills=()), STARTED_MS)
 
 
 def test_a_card_that_is_larger_than_clients_read_is_not_published() -> None:
-    desk = CardDesk(Described(), STARTED_MS)
+    desk = PublishedCards(Described(), STARTED_MS)
     size = len(desk.file("http://localhost").body)
     desk.check_size(size)
     with pytest.raises(UsageError, match=f"has {size} bytes; max_card_bytes is {size - 1}"):
@@ -132,7 +132,7 @@ def test_every_binding_of_every_tenant_is_declared_the_default_first() -> None:
 
 
 def test_grpc_is_declared_where_it_is_offered() -> None:
-    desk = CardDesk(Described(), STARTED_MS)
+    desk = PublishedCards(Described(), STARTED_MS)
     assert "GRPC" not in desk.file(BASE).body.decode()
     desk.offer_grpc(0)
     shared = json.loads(desk.file(BASE).body)["supportedInterfaces"]
@@ -158,7 +158,7 @@ class Signed:
 
 
 def test_where_callers_sign_bodies_json_rpc_alone_is_listed() -> None:
-    desk = CardDesk(Described(), STARTED_MS, Combination(Signed()))
+    desk = PublishedCards(Described(), STARTED_MS, Combination(Signed()))
     desk.offer_grpc(0)
     listed = json.loads(desk.file(BASE).body)["supportedInterfaces"]
     assert [(i["protocolVersion"], i["protocolBinding"]) for i in listed] == [
@@ -206,7 +206,7 @@ def test_extensions_are_declared() -> None:
 
 def test_an_extension_without_a_uri_is_not_published() -> None:
     with pytest.raises(UsageError, match="an extension of this agent has no uri"):
-        CardDesk(Described(extensions=(AgentExtension(description="?"),)), STARTED_MS)
+        PublishedCards(Described(extensions=(AgentExtension(description="?"),)), STARTED_MS)
 
 
 def test_the_shape_of_a_skills_data_is_published_as_an_extension() -> None:
@@ -226,7 +226,7 @@ def test_capabilities_are_what_the_agent_says() -> None:
 
 
 def test_the_same_card_has_the_same_etag_in_every_process() -> None:
-    first, second = (CardDesk(Described(), started).file(BASE) for started in (1, 2_000))
+    first, second = (PublishedCards(Described(), started).file(BASE) for started in (1, 2_000))
     assert first.etag == second.etag
     assert first.body == second.body
 
@@ -239,22 +239,24 @@ def test_the_same_card_has_the_same_etag_in_every_process() -> None:
     ],
 )
 def test_another_card_has_another_etag(agent: Described, base: str) -> None:
-    assert CardDesk(agent, 1).file(base).etag != CardDesk(Described(), 1).file(BASE).etag
+    assert (
+        PublishedCards(agent, 1).file(base).etag != PublishedCards(Described(), 1).file(BASE).etag
+    )
 
 
 def test_an_etag_is_quoted() -> None:
-    etag = CardDesk(Described(), STARTED_MS).file(BASE).etag
+    etag = PublishedCards(Described(), STARTED_MS).file(BASE).etag
     assert etag.startswith('"')
     assert etag.endswith('"')
     assert etag.strip('"').isalnum()
 
 
 def test_a_card_was_last_modified_when_the_server_started() -> None:
-    assert CardDesk(Described(), STARTED_MS).file(BASE).last_modified == STARTED
+    assert PublishedCards(Described(), STARTED_MS).file(BASE).last_modified == STARTED
 
 
 def test_a_card_is_made_once_per_address() -> None:
-    desk = CardDesk(Described(), STARTED_MS)
+    desk = PublishedCards(Described(), STARTED_MS)
     assert desk.file(BASE) is desk.file(BASE)
 
 
@@ -324,7 +326,7 @@ GUARDED = Described(
 
 
 def guarded(version: Version | None) -> dict[str, Any]:
-    desk = CardDesk(GUARDED, STARTED_MS, Combination(GUARDED.auth))
+    desk = PublishedCards(GUARDED, STARTED_MS, Combination(GUARDED.auth))
     return json.loads(desk.file(BASE, version).body)
 
 
@@ -372,7 +374,7 @@ def test_what_is_hidden_is_not_hinted_at() -> None:
 def test_an_agent_that_hides_everything_has_no_card() -> None:
     hidden = AgentSkill(id="vault", name="Vault", description="Open it.", tags=("vault",))
     with pytest.raises(UsageError, match="hides all its skills"):
-        CardDesk(Described(skills=(), hidden_skills=(hidden,)), STARTED_MS)
+        PublishedCards(Described(skills=(), hidden_skills=(hidden,)), STARTED_MS)
 
 
 # --- what another system says of the agent ------------------------------------------------------
@@ -404,7 +406,7 @@ def known_facts(score: int) -> CardFacts:
 
 
 async def test_the_card_says_what_another_system_says() -> None:
-    desk = CardDesk(Described(presence=Known()), STARTED_MS)
+    desk = PublishedCards(Described(presence=Known()), STARTED_MS)
     await desk.refresh()
     shown = json.loads(desk.file(BASE).body)
     assert (shown["name"], shown["description"]) == ("The Echo", "Repeats what it is told.")
@@ -422,7 +424,7 @@ async def test_the_card_says_what_another_system_says() -> None:
 
 async def test_the_card_changes_with_what_is_said() -> None:
     known = Known()
-    desk = CardDesk(Described(presence=known), STARTED_MS)
+    desk = PublishedCards(Described(presence=known), STARTED_MS)
     await desk.refresh()
     first = desk.file(BASE)
     await desk.refresh()

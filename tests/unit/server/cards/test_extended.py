@@ -3,7 +3,7 @@ from dragoman.auth.incoming.combining import Combination
 from dragoman.model.cards import AgentCard
 from dragoman.model.security import APIKeySecurityScheme, SecurityScheme
 from dragoman.server.admission.authorization import Access
-from dragoman.server.cards.card import SKILL_SCHEMA_EXTENSION, CardDesk
+from dragoman.server.cards.card import SKILL_SCHEMA_EXTENSION, PublishedCards
 from dragoman.server.cards.extended import ExtendedCards
 from dragoman.service.service import Call
 
@@ -46,7 +46,7 @@ def bank() -> Agent:
 
 async def card_for(principal: Principal, access: Access | None = None) -> AgentCard:
     agent = bank()
-    desk = CardDesk(agent, 0, Combination(agent.auth))
+    desk = PublishedCards(agent, 0, Combination(agent.auth))
     cards = ExtendedCards(agent, desk, access or Access())
     return await cards.make(Call(principal=principal, base_url=BASE))
 

@@ -11,7 +11,7 @@ from dragoman.bindings.http2.grpc_framing import GrpcFailedError, Metadata
 from dragoman.errors import PermissionDeniedError, UnauthenticatedError
 from dragoman.model.documents import EventDocument
 from dragoman.model.operations import Operation
-from dragoman.server.admission.authentication import Visitor
+from dragoman.server.admission.authentication import IncomingRequest
 from dragoman.server.grpc.calls import MAX_STATUS_BYTES, Calls, Enter, UnaryRpc
 from dragoman.server.peers import Peer
 from dragoman.service.principal import Principal
@@ -30,7 +30,7 @@ class FakeContext:
         self.headers: Mapping[bytes, str] = headers or {}
         self.fields = fields
         self.peer = peer or Peer("192.0.2.1")
-        self.visitor: Visitor | None = None
+        self.incoming: IncomingRequest | None = None
         self.initial: dict[str, str | bytes] | None = None
         self.frames: list[bytes] = []
         self.is_full = False
@@ -112,7 +112,7 @@ async def test_a_problem_becomes_a_status_with_details(
 
 
 async def test_a_status_too_long_for_clients_is_cut() -> None:
-    async def refuse(visitor: Visitor) -> Principal:
+    async def refuse(incoming: IncomingRequest) -> Principal:
         raise PermissionDeniedError("x" * MAX_STATUS_BYTES)
 
     handle = handler(FakePerforms(), enter=refuse)
@@ -123,7 +123,7 @@ async def test_a_status_too_long_for_clients_is_cut() -> None:
 
 
 async def test_who_is_not_admitted_reaches_nobody() -> None:
-    async def refuse(visitor: Visitor) -> Principal:
+    async def refuse(incoming: IncomingRequest) -> Principal:
         raise PermissionDeniedError
 
     performs = FakePerforms()
@@ -226,8 +226,8 @@ async def test_a_reader_that_takes_nothing_for_too_long_is_cut() -> None:
 async def test_a_call_shows_all_that_may_tell_who_calls() -> None:
     seen: list[Evidence] = []
 
-    async def look(visitor: Visitor) -> Principal:
-        seen.append(visitor.evidence())
+    async def look(incoming: IncomingRequest) -> Principal:
+        seen.append(incoming.evidence())
         return Principal(owner="ada")
 
     performs = FakePerforms()
@@ -254,7 +254,7 @@ async def test_who_was_let_in_before_its_message_came_is_not_asked_again() -> No
 
 
 async def test_who_is_not_let_in_before_its_message_has_come_hears_why() -> None:
-    async def refuse(visitor: Visitor) -> Principal:
+    async def refuse(incoming: IncomingRequest) -> Principal:
         raise UnauthenticatedError
 
     context = FakeContext()
@@ -264,4 +264,4 @@ async def test_who_is_not_let_in_before_its_message_has_come_hears_why() -> None
     with pytest.raises(GrpcFailedError) as told:
         await admit(context)
     assert told.value.code == 16
-    assert context.visitor is None
+    assert context.incoming is None

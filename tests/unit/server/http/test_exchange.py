@@ -8,15 +8,21 @@ import pytest
 from dragoman.auth.incoming.authenticator import Evidence
 from dragoman.errors import JSONParseError, PayloadTooLargeError
 from dragoman.model.documents import EventDocument
-from dragoman.server.admission.authentication import Door
-from dragoman.server.http.exchange import ABORT, REPLY, DisconnectedError, Exchange, Scope
-from dragoman.server.http.security_headers import SECURITY_HEADERS
-from dragoman.server.tasks.background import Nursery
+from dragoman.server.admission.authentication import Guard
+from dragoman.server.http.exchange import (
+    ABORT,
+    REPLY,
+    SECURITY_HEADERS,
+    DisconnectedError,
+    Exchange,
+    Scope,
+)
+from dragoman.server.tasks.background import BackgroundTasks
 from dragoman.service.principal import NOBODY
 
 Event = MutableMapping[str, Any]
 
-DOOR = Door(allow_anonymous=True, max_body_bytes=10, max_depth=3, public_url=None)
+DOOR = Guard(allow_anonymous=True, max_body_bytes=10, max_depth=3, public_url=None)
 
 
 class Peer:
@@ -331,17 +337,17 @@ async def stream(
     last: int | None = None,
     **members: object,
 ) -> None:
-    nursery = Nursery()
+    background = BackgroundTasks()
     try:
         await exchange(peer, **members).stream(
             events,
             Renderer(last),
-            nursery=nursery,
+            background=background,
             stall_seconds=stall_seconds,
             extra=((b"a2a-extensions", b"u"),),
         )
     finally:
-        await nursery.close()
+        await background.close()
 
 
 @pytest.mark.requirement("R-9.1-4", "R-11.1-2")

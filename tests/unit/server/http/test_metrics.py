@@ -8,7 +8,7 @@ from dragoman.auth.incoming.authenticator import Evidence
 from dragoman.clock import Clock
 from dragoman.errors import StoreUnavailableError, UnauthenticatedError
 from dragoman.push.notification import PushCounters
-from dragoman.server.admission.authentication import Door
+from dragoman.server.admission.authentication import Guard
 from dragoman.server.http.exchange import Exchange
 from dragoman.server.http.metrics import METRICS_PATH, Metrics, Sample, exposition
 from dragoman.server.replicas.lease import ReplicaNumbers
@@ -48,8 +48,8 @@ class KnowsAlice:
         return Principal(owner="alice")
 
 
-def closed_door() -> Door:
-    return Door(allow_anonymous=False, max_body_bytes=1, max_depth=1, public_url=None)
+def closed_door() -> Guard:
+    return Guard(allow_anonymous=False, max_body_bytes=1, max_depth=1, public_url=None)
 
 
 async def ask(
@@ -98,7 +98,7 @@ async def test_every_number_is_there() -> None:
     process = Process()
     oldest = process.clock.now_ms() - 1500
     process.overview = PendingOverview(webhooks=7, pending=6, oldest_ms=oldest, dead_letters=8)
-    response = await ask(Metrics(process, local=closed_door(), door=None))
+    response = await ask(Metrics(process, local=closed_door(), guard=None))
     assert response.headers["content-type"].startswith("text/plain; version=0.0.4")
     assert numbers(response) == {
         "dragoman_ready": 1,
@@ -121,7 +121,7 @@ async def test_one_of_several_tells_which_it_is_and_how_it_stands_with_the_other
     process.replica = ReplicaNumbers(
         id="r-1", has_lease=False, lapses=2, has_bus=True, followed=4, taken_over=5, lost=6
     )
-    found = numbers(await ask(Metrics(process, local=closed_door(), door=None)))
+    found = numbers(await ask(Metrics(process, local=closed_door(), guard=None)))
     assert all(name.endswith('{replica="r-1"}') for name in found)
     told = {name.partition("{")[0]: value for name, value in found.items()}
     assert (
@@ -140,7 +140,7 @@ async def test_one_of_several_tells_which_it_is_and_how_it_stands_with_the_other
 
 async def test_nothing_waits_for_no_time() -> None:
     overview = PendingOverview(webhooks=1, pending=0, oldest_ms=0, dead_letters=0)
-    response = await ask(Metrics(Process(overview), local=closed_door(), door=None))
+    response = await ask(Metrics(Process(overview), local=closed_door(), guard=None))
     assert numbers(response)["dragoman_push_oldest_pending_seconds"] == 0
 
 
@@ -148,7 +148,7 @@ async def test_what_the_store_cannot_say_is_left_out() -> None:
     process = Process()
     process.is_broken = True
     process.is_ready = False
-    found = numbers(await ask(Metrics(process, local=closed_door(), door=None)))
+    found = numbers(await ask(Metrics(process, local=closed_door(), guard=None)))
     assert found["dragoman_ready"] == 0
     assert "dragoman_push_webhooks" not in found
     assert found["dragoman_push_delivered_total"] == 5
@@ -166,19 +166,19 @@ async def test_what_the_store_cannot_say_is_left_out() -> None:
     ],
 )
 async def test_they_are_nobody_elses_business(peer: str, headers: dict[str, str]) -> None:
-    metrics = Metrics(Process(), local=closed_door(), door=None)
+    metrics = Metrics(Process(), local=closed_door(), guard=None)
     assert (await ask(metrics, peer=peer, **headers)).status == 403
 
 
 async def test_whoever_can_show_who_they_are_may_see_them_from_elsewhere() -> None:
-    door = Door(
+    guard = Guard(
         allow_anonymous=False,
         max_body_bytes=1,
         max_depth=1,
         public_url=None,
         authentication=KnowsAlice(),
     )
-    metrics = Metrics(Process(), local=closed_door(), door=door)
+    metrics = Metrics(Process(), local=closed_door(), guard=guard)
     assert (await ask(metrics, peer="192.0.2.1")).status == 401
     assert (await ask(metrics, peer="192.0.2.1", x_api_key="alice")).status == 200
     # Whoever is on this machine need not.
@@ -186,7 +186,7 @@ async def test_whoever_can_show_who_they_are_may_see_them_from_elsewhere() -> No
 
 
 async def test_they_are_read_and_nothing_else() -> None:
-    metrics = Metrics(Process(), local=closed_door(), door=None)
+    metrics = Metrics(Process(), local=closed_door(), guard=None)
     assert (await ask(metrics, "POST")).status == 405
     head = await ask(metrics, "HEAD")
     assert (head.status, head.body) == (200, b"")

@@ -7,7 +7,7 @@ from dragoman.model.operations import Operation
 from dragoman.server.admission.rate_limits import RateLimits, RateSettings
 from dragoman.server.replicas.cluster import Cluster
 from dragoman.server.settings import Settings
-from dragoman.server.tasks.background import Nursery
+from dragoman.server.tasks.background import BackgroundTasks
 from dragoman.server.tasks.runtime import Runtime
 from dragoman.server.tasks.streams import Hub
 from dragoman.stores.memory.shared import SharedMemoryTaskStore
@@ -29,20 +29,25 @@ class Store(SharedMemoryTaskStore):
 
 async def left(*, is_down: bool) -> list[ReplicaHint]:
     """Join and leave; return what others hear of it."""
-    clock, exchange, nursery = FakeClock(), LocalExchange(), Nursery()
+    clock, exchange, background = FakeClock(), LocalExchange(), BackgroundTasks()
     store, heard = Store(clock=clock), list[ReplicaHint]()
     beside = LocalBus(exchange)
     await beside.open("beside", on_hint=heard.append, on_reconnect=lambda: None)
     await store.open()
     cluster = Cluster(
-        store, LocalBus(exchange), clock=clock, hub=Hub(), nursery=nursery, settings=Settings()
+        store,
+        LocalBus(exchange),
+        clock=clock,
+        hub=Hub(),
+        background=background,
+        settings=Settings(),
     )
     await cluster.join()
     store.is_down = is_down
     await cluster.leave()
     await asyncio.sleep(0)
     await cluster.close()
-    await nursery.close()
+    await background.close()
     return heard
 
 
@@ -70,7 +75,7 @@ async def test_a_server_on_a_shared_store_is_a_replica_and_another_is_none() -> 
 
 
 async def test_what_is_used_up_here_is_told_and_what_is_told_is_used_up() -> None:
-    clock, exchange, nursery = FakeClock(), LocalExchange(), Nursery()
+    clock, exchange, background = FakeClock(), LocalExchange(), BackgroundTasks()
     heard = list[ReplicaHint]()
     beside = LocalBus(exchange)
     rates = RateLimits(RateSettings(rate_limit_per_operation={"GetTask": "3/h"}), clock)
@@ -82,7 +87,7 @@ async def test_what_is_used_up_here_is_told_and_what_is_told_is_used_up() -> Non
         LocalBus(exchange),
         clock=clock,
         hub=Hub(),
-        nursery=nursery,
+        background=background,
         settings=Settings(),
         rates=rates,
     )
@@ -98,4 +103,4 @@ async def test_what_is_used_up_here_is_told_and_what_is_told_is_used_up() -> Non
     assert verdict is not None
     assert verdict.remaining == 0
     await cluster.close()
-    await nursery.close()
+    await background.close()

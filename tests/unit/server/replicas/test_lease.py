@@ -6,7 +6,7 @@ import pytest
 
 from dragoman.errors import StoreUnavailableError
 from dragoman.model.tasks import TaskState
-from dragoman.server.replicas.lease import Replica
+from dragoman.server.replicas.lease import ReplicaLease
 from dragoman.stores.base import StoredTask
 from dragoman.stores.memory.shared import SharedMemoryTaskStore
 from dragoman.testing.clock import FakeClock
@@ -59,7 +59,7 @@ class Stage:
     def __init__(self) -> None:
         self.clock = FakeClock()
         self.store = Store(self.clock)
-        self.replica = Replica(self.store, self.clock, lease_seconds=LEASE)
+        self.replica = ReplicaLease(self.store, self.clock, lease_seconds=LEASE)
         self.late = 0
         self.is_untold = False
 
@@ -116,7 +116,7 @@ def held_by(holder: str) -> StoredTask:
 def test_every_start_is_another_replica() -> None:
     clock = FakeClock()
     store = SharedMemoryTaskStore(clock=clock)
-    one, two = (Replica(store, clock, lease_seconds=LEASE) for _ in range(2))
+    one, two = (ReplicaLease(store, clock, lease_seconds=LEASE) for _ in range(2))
     assert one.id != two.id
 
 
@@ -143,7 +143,7 @@ async def test_a_replica_that_stood_still_is_not_sure_until_it_has_renewed_its_l
 async def test_a_lease_runs_out_although_the_clock_was_set_back() -> None:
     on = Stage()
     await on.store.open()
-    replica = Replica(on.store, SetBackClock(on.clock), lease_seconds=LEASE)
+    replica = ReplicaLease(on.store, SetBackClock(on.clock), lease_seconds=LEASE)
     await replica.join()
     assert (replica.is_sure, replica.may_judge) == (True, False)
     on.clock.advance(LEASE)
@@ -154,7 +154,7 @@ async def test_a_lease_runs_out_although_the_clock_was_set_back() -> None:
 async def test_who_has_just_started_judges_after_a_lease_although_the_clock_was_set_back() -> None:
     on = Stage()
     await on.store.open()
-    replica = Replica(on.store, SetBackClock(on.clock), lease_seconds=LEASE)
+    replica = ReplicaLease(on.store, SetBackClock(on.clock), lease_seconds=LEASE)
     await replica.join()
     keeper = asyncio.ensure_future(replica.keep(on.note_late))
     await on.pass_leases(2)

@@ -18,9 +18,9 @@ from dragoman.errors import (
 from dragoman.model.documents import EventDocument, encode_entry
 from dragoman.model.events import TaskStatusUpdateEvent
 from dragoman.model.tasks import TaskState, TaskStatus
-from dragoman.server.replicas.lease import Replica
-from dragoman.server.replicas.remote_tasks import Elsewhere
-from dragoman.server.tasks.background import Nursery
+from dragoman.server.replicas.lease import ReplicaLease
+from dragoman.server.replicas.remote_tasks import RemoteTasks
+from dragoman.server.tasks.background import BackgroundTasks
 from dragoman.server.tasks.streams import Channel, Follower, Hub
 from dragoman.stores.base import (
     CANCEL_ITEM,
@@ -72,17 +72,17 @@ class Stage:
         self.holder = SharedMemoryTaskStore(records, clock=self.clock)
         self.store = Store(records, clock=self.clock)
         self.hub = Hub()
-        self.nursery = Nursery()
+        self.background = BackgroundTasks()
         self.alarm = asyncio.Event()
         exchange = LocalExchange()
         self.bus, self.other_bus = LocalBus(exchange), LocalBus(exchange)
-        self.replica = Replica(self.store, self.clock, lease_seconds=10)
-        self.elsewhere = Elsewhere(
+        self.replica = ReplicaLease(self.store, self.clock, lease_seconds=10)
+        self.remote_tasks = RemoteTasks(
             store=self.store,
             replica=self.replica,
             bus=self.bus,
             hub=self.hub,
-            nursery=self.nursery,
+            background=self.background,
             alarm=self.alarm,
         )
         self.heard: list[ReplicaHint] = []
@@ -126,7 +126,7 @@ class Stage:
 
     async def follow(self) -> Follower:
         stored = await self.stored()
-        return Follower(self.elsewhere.channel(stored), first=None, cursor=stored.seq)
+        return Follower(self.remote_tasks.channel(stored), first=None, cursor=stored.seq)
 
 
 @asynccontextmanager
@@ -134,7 +134,7 @@ async def stage() -> AsyncGenerator[Stage]:
     on = Stage()
     await on.open()
     yield on
-    await on.nursery.close()
+    await on.background.close()
 
 
 def _ignore(hint: ReplicaHint) -> None:
@@ -180,20 +180,20 @@ async def test_a_task_that_moved_between_the_look_and_the_hints_is_read_on() -> 
     async with stage() as on:
         stored = await on.stored()
         await on.move(COMPLETED, is_told=False)
-        follower = Follower(on.elsewhere.channel(stored), first=None, cursor=stored.seq)
+        follower = Follower(on.remote_tasks.channel(stored), first=None, cursor=stored.seq)
         assert await numbers(follower) == [2]
 
 
 async def test_what_is_followed_can_be_looked_at_without_a_hint() -> None:
     async with stage() as on:
         follower = await on.follow()
-        assert on.elsewhere.known() == {"t-1": 1}
+        assert on.remote_tasks.known() == {"t-1": 1}
         await passes()
         await on.move(COMPLETED, is_told=False)
-        on.elsewhere.look_at(["t-1", "t-9"])
+        on.remote_tasks.look_at(["t-1", "t-9"])
         assert await numbers(follower) == [2]
         await follower.aclose()
-        assert on.elsewhere.known() == {}
+        assert on.remote_tasks.known() == {}
 
 
 async def test_a_store_that_is_gone_ends_no_stream() -> None:
@@ -211,12 +211,12 @@ async def test_a_store_that_is_gone_ends_no_stream() -> None:
 async def test_a_claimed_channel_is_left_alone() -> None:
     async with stage() as on:
         follower = await on.follow()
-        channel = on.elsewhere.claim("t-1")
+        channel = on.remote_tasks.claim("t-1")
         assert channel is not None
         await on.move(WORKING)
         await passes()
-        assert (channel.seq, on.elsewhere.known(), channel.is_followed) == (1, {}, True)
-        assert on.elsewhere.claim("t-1") is None
+        assert (channel.seq, on.remote_tasks.known(), channel.is_followed) == (1, {}, True)
+        assert on.remote_tasks.claim("t-1") is None
         await follower.aclose()
 
 
@@ -227,10 +227,10 @@ async def test_the_followers_of_a_lost_task_go_on() -> None:
             lambda after, limit: on.store.read_events("t-1", after=after, limit=limit),
             seq=1,
         )
-        on.elsewhere.keep("t-1", channel)
-        assert on.elsewhere.known() == {}
+        on.remote_tasks.keep("t-1", channel)
+        assert on.remote_tasks.known() == {}
         follower = Follower(channel, first=None, cursor=1)
-        on.elsewhere.keep("t-1", channel)
+        on.remote_tasks.keep("t-1", channel)
         await on.move(COMPLETED)
         assert await numbers(follower) == [2]
 
@@ -240,7 +240,7 @@ async def test_the_followers_of_a_lost_task_go_on() -> None:
 
 async def test_a_post_is_hinted_to_the_holder() -> None:
     async with stage() as on:
-        placed = await on.elsewhere.post(await on.stored(), b"{}", None)
+        placed = await on.remote_tasks.post(await on.stored(), b"{}", None)
         await passes()
         assert (placed.n, on.heard) == (1, [InboxFilled("t-1", "holder")])
         assert not on.alarm.is_set()
@@ -249,7 +249,7 @@ async def test_a_post_is_hinted_to_the_holder() -> None:
 async def test_a_post_for_a_task_that_nobody_holds_alarms_the_sweep() -> None:
     async with stage() as on:
         await on.holder.leave()
-        await on.elsewhere.post(await on.stored(), b"{}", None)
+        await on.remote_tasks.post(await on.stored(), b"{}", None)
         assert on.alarm.is_set()
 
 
@@ -257,23 +257,23 @@ async def test_what_is_wrong_with_a_post_is_told() -> None:
     async with stage() as on:
         stored = await on.stored()
         record = SendRecord(key=SendKey(SCOPE, "m"), digest=b"d", at_ms=1000, since_ms=1)
-        await on.elsewhere.post(stored, b"{}", record)
+        await on.remote_tasks.post(stored, b"{}", record)
         with pytest.raises(SentBeforeError):
-            await on.elsewhere.post(stored, b"{}", record)
+            await on.remote_tasks.post(stored, b"{}", record)
         on.store.is_down = True
         with pytest.raises(UnavailableError):
-            await on.elsewhere.post(stored, b"{}", None)
+            await on.remote_tasks.post(stored, b"{}", None)
         on.store.is_down = False
         await on.move(COMPLETED)
         await on.holder.delete_ended(before_ms=10**15)
         with pytest.raises(TaskNotFoundError):
-            await on.elsewhere.post(stored, b"{}", None)
+            await on.remote_tasks.post(stored, b"{}", None)
 
 
 @pytest.mark.parametrize("state", [COMPLETED, INPUT_REQUIRED, AUTH_REQUIRED])
 async def test_a_wait_ends_when_the_task_stops(state: TaskState) -> None:
     async with stage() as on:
-        settled = on.elsewhere.settled(await on.stored(), 1)
+        settled = on.remote_tasks.settled(await on.stored(), 1)
         await on.move(WORKING)
         await passes()
         assert not settled.done()
@@ -284,7 +284,7 @@ async def test_a_wait_ends_when_the_task_stops(state: TaskState) -> None:
 async def test_a_stop_before_the_wait_does_not_end_it() -> None:
     async with stage() as on:
         await on.move(INPUT_REQUIRED)
-        settled = on.elsewhere.settled(await on.stored(), 2)
+        settled = on.remote_tasks.settled(await on.stored(), 2)
         await passes()
         assert not settled.done()
         await on.move(WORKING)
@@ -294,17 +294,17 @@ async def test_a_stop_before_the_wait_does_not_end_it() -> None:
 
 async def test_who_stops_waiting_stops_following() -> None:
     async with stage() as on:
-        settled = on.elsewhere.settled(await on.stored(), 1)
+        settled = on.remote_tasks.settled(await on.stored(), 1)
         await passes()
-        assert on.elsewhere.known() == {"t-1": 1}
+        assert on.remote_tasks.known() == {"t-1": 1}
         settled.cancel()
         await passes()
-        assert on.elsewhere.known() == {}
+        assert on.remote_tasks.known() == {}
 
 
 async def test_a_server_that_stops_tells_those_who_wait() -> None:
     async with stage() as on:
-        settled = on.elsewhere.settled(await on.stored(), 1)
+        settled = on.remote_tasks.settled(await on.stored(), 1)
         await passes()
         on.hub.close()
         with pytest.raises(UnavailableError):
@@ -313,7 +313,7 @@ async def test_a_server_that_stops_tells_those_who_wait() -> None:
 
 async def test_word_to_cancel_is_left_and_waited_for() -> None:
     async with stage() as on:
-        canceling = asyncio.ensure_future(on.elsewhere.cancel(await on.stored()))
+        canceling = asyncio.ensure_future(on.remote_tasks.cancel(await on.stored()))
         await passes()
         (item,) = await on.holder.read_inbox("t-1")
         assert (item.body, canceling.done()) == (CANCEL_ITEM, False)
@@ -323,7 +323,7 @@ async def test_word_to_cancel_is_left_and_waited_for() -> None:
 
 async def test_a_task_that_ends_otherwise_was_not_canceled() -> None:
     async with stage() as on:
-        canceling = asyncio.ensure_future(on.elsewhere.cancel(await on.stored()))
+        canceling = asyncio.ensure_future(on.remote_tasks.cancel(await on.stored()))
         await passes()
         await on.move(COMPLETED)
         with pytest.raises(TaskNotCancelableError):
@@ -335,4 +335,4 @@ async def test_a_task_that_has_ended_is_not_cancelable() -> None:
         stored = await on.stored()
         await on.move(COMPLETED)
         with pytest.raises(TaskNotCancelableError):
-            await on.elsewhere.cancel(stored)
+            await on.remote_tasks.cancel(stored)

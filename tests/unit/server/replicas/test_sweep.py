@@ -11,22 +11,29 @@ from dragoman.bus.base import InboxFilled, ReplicaHint, Spent, WorkReleased
 from dragoman.bus.local import LocalBus, LocalExchange
 from dragoman.errors import StoreUnavailableError, UnavailableError
 from dragoman.model.tasks import TaskState
-from dragoman.server.replicas.lease import Replica
-from dragoman.server.replicas.remote_tasks import Elsewhere
+from dragoman.server.replicas.lease import ReplicaLease
+from dragoman.server.replicas.remote_tasks import RemoteTasks
 from dragoman.server.replicas.sweep import Sweep
-from dragoman.server.tasks.background import Nursery
-from dragoman.server.tasks.delivery import Errand, encode
-from dragoman.server.tasks.recovery import document_of
+from dragoman.server.tasks.background import BackgroundTasks
+from dragoman.server.tasks.delivery import Delivery, encode
+from dragoman.server.tasks.restoring import document_of
 from dragoman.server.tasks.resuming import Resumption, ResumptionLimits
 from dragoman.server.tasks.slots import Limits
 from dragoman.server.tasks.streams import Follower, Hub
-from dragoman.server.tasks.supervisor import Runner
+from dragoman.server.tasks.supervisor import TaskSupervisor
 from dragoman.service.worker import Outcome, Turn
 from dragoman.stores.base import CANCEL_ITEM, InboxItem, Scope, StoredTask
 from dragoman.stores.memory.shared import SharedMemoryTaskStore
 from dragoman.stores.memory.store import MemoryRecords
 from dragoman.testing.clock import FakeClock
-from tests.support.server.fakes import NEW_TASK, SCOPE, Gate, ScriptedWorker, chunk, user_message
+from tests.support.server.fakes import (
+    NEW_TASK,
+    SCOPE,
+    RequestValidator,
+    ScriptedWorker,
+    chunk,
+    user_message,
+)
 from tests.support.server.living import pass_over
 from tests.support.server.running import Run, ask
 
@@ -73,41 +80,41 @@ class Member:
     ) -> None:
         self.store = Store(records, clock=clock)
         self.alarm = asyncio.Event()
-        self.nursery = Nursery()
-        self.replica = Replica(self.store, clock, lease_seconds=10)
+        self.background = BackgroundTasks()
+        self.replica = ReplicaLease(self.store, clock, lease_seconds=10)
         self.bus = LocalBus(exchange)
         worker = ScriptedWorker(run)
         hub = Hub()
-        self.elsewhere = elsewhere = Elsewhere(
+        self.remote_tasks = remote_tasks = RemoteTasks(
             store=self.store,
             replica=self.replica,
             bus=self.bus,
             hub=hub,
-            nursery=self.nursery,
+            background=self.background,
             alarm=self.alarm,
         )
-        self.runner = Runner(
+        self.supervisor = TaskSupervisor(
             worker=worker,
             store=self.store,
             clock=clock,
             hub=hub,
             limits=Limits(cancel_grace_seconds=0),
-            elsewhere=elsewhere,
+            remote_tasks=remote_tasks,
         )
         self.sweep = Sweep(
-            runner=self.runner,
+            supervisor=self.supervisor,
             resumption=Resumption(
                 worker=worker,
                 store=self.store,
-                runner=self.runner,
+                supervisor=self.supervisor,
                 clock=clock,
-                nursery=self.nursery,
+                background=self.background,
                 limits=ResumptionLimits(),
                 may_take=self.replica.may_take,
             ),
-            elsewhere=elsewhere,
+            remote_tasks=remote_tasks,
             clock=clock,
-            nursery=self.nursery,
+            background=self.background,
             alarm=self.alarm,
             seconds=SECONDS,
         )
@@ -122,8 +129,8 @@ class Member:
         self.sweep.hear(hint)
 
     async def close(self) -> None:
-        await self.runner.drain(0)
-        await self.nursery.close()
+        await self.supervisor.drain(0)
+        await self.background.close()
 
     async def outlive(self, clock: FakeClock) -> None:
         """Keep the lease for longer than the others, who do not renew theirs."""
@@ -136,7 +143,7 @@ class Member:
         keeping.cancel()
 
     async def begin(self, task_id: str = "t-1") -> None:
-        live = self.runner.begin(task_id, NEW_TASK, Errand(message=user_message()), None)
+        live = self.supervisor.begin(task_id, NEW_TASK, Delivery(message=user_message()), None)
         await live.durable()
 
     async def stored(self, task_id: str = "t-1") -> StoredTask:
@@ -174,7 +181,7 @@ async def until(member: Member, state: TaskState, task_id: str = "t-1") -> None:
 
 
 def message(text: str, *, is_answer: bool = False) -> bytes:
-    return encode(Errand(message=user_message(text, text), is_answer=is_answer))
+    return encode(Delivery(message=user_message(text, text), is_answer=is_answer))
 
 
 async def test_a_task_that_was_taken_over_behind_its_holders_back_is_let_go_of() -> None:
@@ -182,14 +189,14 @@ async def test_a_task_that_was_taken_over_behind_its_holders_back_is_let_go_of()
     async with two(ask) as (a, b, _):
         await a.begin()
         await until(a, TaskState.INPUT_REQUIRED)
-        live = a.runner.held("t-1")
+        live = a.supervisor.held("t-1")
         assert live is not None
         follower = Follower(live.channel, first=None, cursor=live.standing.seq)
         await a.store.leave()
-        taken = await b.runner.adopt(await b.stored())
+        taken = await b.supervisor.adopt(await b.stored())
         await a.sweep.sweep()
-        assert a.runner.held("t-1") is None
-        delivery = b.runner.deliver(taken, Errand(message=user_message("blue", "m-2")), None)
+        assert a.supervisor.held("t-1") is None
+        delivery = b.supervisor.deliver(taken, Delivery(message=user_message("blue", "m-2")), None)
         await delivery.stored
         await a.sweep.sweep()
         (event, *_) = await anext(follower)
@@ -219,16 +226,16 @@ async def test_a_task_that_waits_and_that_nobody_holds_gets_what_was_left_for_it
 
 
 async def test_a_task_that_sleeps_is_left_asleep_unless_it_is_to_be_canceled() -> None:
-    async with two(Gate().run) as (a, b, clock):
+    async with two(RequestValidator().run) as (a, b, clock):
         await a.begin()
-        live = a.runner.held("t-1")
+        live = a.supervisor.held("t-1")
         assert live is not None
         live.note("sleep", "", b"1", wake_at_ms=clock.now_ms() + 10**9)
         await live.durable()
         await b.outlive(clock)
         await b.store.post("t-1", message("more"), None)
         await b.sweep.sweep()
-        assert b.runner.tasks() == ()
+        assert b.supervisor.tasks() == ()
         await b.store.post("t-1", CANCEL_ITEM, None)
         await b.sweep.sweep()
         await until(b, TaskState.CANCELED)
@@ -238,60 +245,60 @@ async def test_a_task_that_was_put_aside_is_taken_up_for_its_answer_alone() -> N
     async with two(ask) as (a, b, _):
         await a.begin()
         await until(a, TaskState.INPUT_REQUIRED)
-        live = a.runner.held("t-1")
+        live = a.supervisor.held("t-1")
         assert live is not None
-        a.runner.put_aside(live)
+        a.supervisor.put_aside(live)
         for _ in range(5):
             await pass_over()
         await b.store.post("t-1", message("for the turn after this one"), None)
         await b.sweep.sweep()
-        assert b.runner.tasks() == ()
+        assert b.supervisor.tasks() == ()
         assert (await b.stored()).epoch == live.epoch
         await b.store.post("t-1", message("blue", is_answer=True), None)
         await b.sweep.sweep()
-        assert [live.task_id for live in b.runner.tasks()] == ["t-1"]
+        assert [live.task_id for live in b.supervisor.tasks()] == ["t-1"]
 
 
 async def test_the_dead_are_not_judged_by_one_who_was_cut_off_itself() -> None:
-    async with two(Gate().run) as (a, b, clock):
+    async with two(RequestValidator().run) as (a, b, clock):
         await a.begin()
         keeping = asyncio.ensure_future(b.replica.keep(b.sweep.check_held))
         await clock.until_asleep()
         clock.advance(20)
         await clock.until_asleep()
         await b.sweep.sweep()
-        assert b.runner.tasks() == ()
+        assert b.supervisor.tasks() == ()
         for _ in range(4):
             clock.advance(10 / 3)
             await clock.until_asleep()
         await b.sweep.sweep()
-        assert [live.task_id for live in b.runner.tasks()] == ["t-1"]
+        assert [live.task_id for live in b.supervisor.tasks()] == ["t-1"]
         keeping.cancel()
 
 
 async def test_what_others_have_taken_is_let_go() -> None:
-    async with two(Gate().run) as (a, b, _):
+    async with two(RequestValidator().run) as (a, b, _):
         await a.begin("t-1")
         await a.begin("t-2")
         await a.store.leave()
         await b.store.take_over("t-1", 1)
         await a.sweep.check_held()
-        assert [live.task_id for live in a.runner.tasks()] == ["t-2"]
+        assert [live.task_id for live in a.supervisor.tasks()] == ["t-2"]
 
 
 async def test_what_a_replica_that_stops_hands_over_is_told_calmly_by_whoever_takes_it(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    async with several(3, Gate().run) as ((a, b, c), _):
+    async with several(3, RequestValidator().run) as ((a, b, c), _):
         for number in range(3):
             await a.begin(f"t-{number}")
         caplog.set_level(logging.INFO)
-        await a.runner.drain(0)
+        await a.supervisor.drain(0)
         await a.replica.leave()
         # Both find all three.
         b.store.is_slow = c.store.is_slow = True
         await asyncio.gather(b.sweep.sweep(), c.sweep.sweep())
-        assert (len(b.runner.tasks()), len(c.runner.tasks())) == (3, 0)
+        assert (len(b.supervisor.tasks()), len(c.supervisor.tasks())) == (3, 0)
         assert caplog.record_tuples[1:] == [
             (
                 "dragoman.server.tasks.supervisor",
@@ -307,7 +314,7 @@ async def test_what_a_replica_that_stops_hands_over_is_told_calmly_by_whoever_ta
 
 
 async def test_what_a_dead_replica_has_left_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
-    async with two(Gate().run) as (a, b, clock):
+    async with two(RequestValidator().run) as (a, b, clock):
         await a.begin()
         await b.outlive(clock)
         await b.sweep.sweep()
@@ -315,7 +322,7 @@ async def test_what_a_dead_replica_has_left_is_a_warning(caplog: pytest.LogCaptu
 
 
 async def test_what_others_have_taken_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
-    async with two(Gate().run) as (a, b, _):
+    async with two(RequestValidator().run) as (a, b, _):
         for number in range(3):
             await a.begin(f"t-{number}")
         await a.store.leave()
@@ -363,12 +370,12 @@ async def test_it_comes_now_and_then_and_when_it_is_called_and_bears_a_store_tha
 
 
 async def test_it_comes_as_soon_as_a_lease_has_run_out() -> None:
-    async with two(Gate().run) as (a, b, clock):
+    async with two(RequestValidator().run) as (a, b, clock):
         began_ms = clock.now_ms()
         await a.begin()
         working = [b.sweep.run(), b.replica.keep(b.sweep.check_held)]
         running = asyncio.gather(*working)
-        while not b.runner.tasks():
+        while not b.supervisor.tasks():
             seconds = (clock.now_ms() - began_ms) / 1000
             # By its timer alone it would come after 20 seconds, and after 25.
             assert seconds < 23, "nothing was taken over"
@@ -382,12 +389,12 @@ async def test_it_comes_as_soon_as_a_lease_has_run_out() -> None:
 
 
 async def test_who_followed_a_task_that_is_taken_over_misses_nothing() -> None:
-    async with two(Gate().run) as (a, b, _):
+    async with two(RequestValidator().run) as (a, b, _):
         await a.begin()
         stored = await b.stored()
-        follower = Follower(b.elsewhere.channel(stored), first=None, cursor=stored.seq)
+        follower = Follower(b.remote_tasks.channel(stored), first=None, cursor=stored.seq)
         await pass_over()
-        live = a.runner.held("t-1")
+        live = a.supervisor.held("t-1")
         assert live is not None
         live.execute(chunk("x"))
         await live.durable()
@@ -398,34 +405,34 @@ async def test_who_followed_a_task_that_is_taken_over_misses_nothing() -> None:
         live.execute(chunk("y", append=True))
         await live.durable()
         await a.store.leave()
-        taken = await b.runner.adopt(await b.stored())
-        await b.runner.cancel(taken)
+        taken = await b.supervisor.adopt(await b.stored())
+        await b.supervisor.cancel(taken)
         seen = [event.seq async for batch in follower for event in batch]
         assert seen == [stored.seq + 1, stored.seq + 2, stored.seq + 3]
 
 
 async def test_a_task_that_is_lost_twice_keeps_its_followers() -> None:
-    async with two(Gate().run) as (a, b, _):
+    async with two(RequestValidator().run) as (a, b, _):
         await a.begin()
-        live = a.runner.held("t-1")
+        live = a.supervisor.held("t-1")
         assert live is not None
         follower = Follower(live.channel, first=None, cursor=live.standing.seq)
         await a.store.leave()
-        taken = await b.runner.adopt(await b.stored())
+        taken = await b.supervisor.adopt(await b.stored())
         # A write is on its way, to be refused, when the task is let go of.
         live.execute(chunk("x"))
         await pass_over()
-        a.runner.let_go(live)
+        a.supervisor.let_go(live)
         for _ in range(5):
             await pass_over()
-        await b.runner.cancel(taken)
+        await b.supervisor.cancel(taken)
         await a.sweep.sweep()
         seen = [event.seq async for batch in follower for event in batch]
         assert seen == [taken.standing.seq]
 
 
 async def test_words_to_cancel_are_all_taken_up_with_the_task() -> None:
-    async with two(Gate().run) as (a, b, clock):
+    async with two(RequestValidator().run) as (a, b, clock):
         await a.begin()
         for _ in range(2):
             await b.store.post("t-1", CANCEL_ITEM, None)
@@ -436,28 +443,28 @@ async def test_words_to_cancel_are_all_taken_up_with_the_task() -> None:
 
 
 async def test_a_server_that_stops_takes_nothing_up_again() -> None:
-    async with two(Gate().run) as (a, b, clock):
+    async with two(RequestValidator().run) as (a, b, clock):
         await a.begin("t-1")
         await b.begin("t-2")
-        await a.runner.drain(0)
+        await a.supervisor.drain(0)
         await a.replica.leave()
         clock.advance(60)
         await a.sweep.sweep()
         assert [(await a.stored(task_id)).epoch for task_id in ("t-1", "t-2")] == [2, 1]
         with pytest.raises(UnavailableError, match="shutting down"):
-            await a.runner.adopt(await a.stored("t-2"))
+            await a.supervisor.adopt(await a.stored("t-2"))
 
 
 async def test_an_inbox_that_cannot_be_read_keeps_no_other_task_from_being_taken_over(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    async with two(Gate().run) as (a, b, clock):
+    async with two(RequestValidator().run) as (a, b, clock):
         await a.begin("t-1")
         await b.begin("t-2")
         await b.store.post("t-1", b"no errand", None)
         await a.outlive(clock)
         await a.sweep.sweep()
-        assert [live.task_id for live in a.runner.tasks()] == ["t-1", "t-2"]
+        assert [live.task_id for live in a.supervisor.tasks()] == ["t-1", "t-2"]
         assert "inbox of task t-1" in caplog.text
 
 
@@ -473,12 +480,12 @@ async def test_a_cancellation_that_is_refused_for_a_message_is_made_good() -> No
 
     async with two(speak) as (a, b, _):
         await a.begin()
-        live = a.runner.held("t-1")
+        live = a.supervisor.held("t-1")
         assert live is not None
         await pass_over()
         await b.store.post("t-1", message("wait"), None)
         a.store.is_slow = True
-        canceling = asyncio.ensure_future(a.runner.cancel(live))
+        canceling = asyncio.ensure_future(a.supervisor.cancel(live))
         async with asyncio.timeout(5):
             while not a.store.reads:  # noqa: ASYNC110 - nobody tells
                 await asyncio.sleep(0)

@@ -7,10 +7,10 @@ from dragoman.engine.journal import TURN, JournalEntry
 from dragoman.errors import StoreUnavailableError
 from dragoman.server.tasks.delivery import (
     Answer,
-    Errand,
-    QueuedErrand,
+    Delivery,
+    QueuedDelivery,
     decode_answer,
-    decode_errand,
+    decode_delivery,
     encode,
     trace_at,
 )
@@ -27,7 +27,7 @@ principals = st.builds(
     expires_ms=st.integers(0, 2**53),
 )
 errands = st.builds(
-    Errand,
+    Delivery,
     principal=principals,
     message=message_values,
     metadata=json_objects,
@@ -38,8 +38,8 @@ answers = st.builds(Answer, errand=st.none() | errands, is_late=st.booleans())
 
 
 @given(errands)
-def test_an_errand_comes_back_as_it_was(errand: Errand) -> None:
-    assert decode_errand(encode(errand)) == errand
+def test_an_errand_comes_back_as_it_was(errand: Delivery) -> None:
+    assert decode_delivery(encode(errand)) == errand
 
 
 @given(answers)
@@ -48,14 +48,14 @@ def test_an_answer_comes_back_as_it_was(answer: Answer) -> None:
 
 
 @given(errands)
-def test_an_answer_and_none_are_told_apart(errand: Errand) -> None:
+def test_an_answer_and_none_are_told_apart(errand: Delivery) -> None:
     kinds = [Answer(errand=errand), Answer(is_late=True), Answer()]
     assert len({encode(answer) for answer in kinds}) == 3
 
 
 def test_a_message_alone_takes_no_more_than_itself() -> None:
     message = user_message()
-    bare = Errand(message=message)
+    bare = Delivery(message=message)
     assert bare.is_bare
     assert encode(bare) == b'{"message":' + msgspec.json.encode(message) + b"}"
 
@@ -63,24 +63,24 @@ def test_a_message_alone_takes_no_more_than_itself() -> None:
 @pytest.mark.parametrize(
     "errand",
     [
-        Errand(message=user_message(), metadata={"k": 1}),
-        Errand(message=user_message(), extensions=("https://example.com/x",)),
-        Errand(message=user_message(), accepted_output_modes=("text/plain",)),
-        Errand(message=user_message(), principal=Principal(owner="ada")),
-        Errand(message=user_message(), trace="00-a-b-01"),
+        Delivery(message=user_message(), metadata={"k": 1}),
+        Delivery(message=user_message(), extensions=("https://example.com/x",)),
+        Delivery(message=user_message(), accepted_output_modes=("text/plain",)),
+        Delivery(message=user_message(), principal=Principal(owner="ada")),
+        Delivery(message=user_message(), trace="00-a-b-01"),
     ],
 )
-def test_whatever_came_with_it_counts(errand: Errand) -> None:
+def test_whatever_came_with_it_counts(errand: Delivery) -> None:
     assert not errand.is_bare
 
 
 def test_what_is_no_errand_is_refused() -> None:
     with pytest.raises(msgspec.ValidationError, match="message"):
-        decode_errand(b"{}")
+        decode_delivery(b"{}")
 
 
 async def test_a_queued_errand_is_stored_when_it_has_its_number() -> None:
-    item = QueuedErrand(Errand(message=user_message()))
+    item = QueuedDelivery(Delivery(message=user_message()))
     assert not item.is_stored
     item.stored.set_result(3)
     assert item.is_stored
@@ -88,7 +88,7 @@ async def test_a_queued_errand_is_stored_when_it_has_its_number() -> None:
 
 
 async def test_one_that_could_not_be_stored_is_not() -> None:
-    item = QueuedErrand(Errand(message=user_message()))
+    item = QueuedDelivery(Delivery(message=user_message()))
     item.stored.set_exception(StoreUnavailableError("disk full"))
     assert not item.is_stored
 
@@ -107,4 +107,4 @@ def test_an_event_is_of_the_trace_of_its_turn(seq: int, trace: str) -> None:
 
 
 def _turn(trace: str) -> bytes:
-    return encode(Errand(message=user_message(), trace=trace))
+    return encode(Delivery(message=user_message(), trace=trace))

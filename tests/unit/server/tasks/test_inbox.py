@@ -16,11 +16,11 @@ from dragoman.errors import (
     UnavailableError,
 )
 from dragoman.model.tasks import TaskState
-from dragoman.server.tasks.background import Nursery
-from dragoman.server.tasks.delivery import Answer, Errand, decode_answer, encode
-from dragoman.server.tasks.inbox import Deliveries, queue_of
-from dragoman.server.tasks.known_numbers import Seen
-from dragoman.server.tasks.recovery import document_of, fold_of, standing_of
+from dragoman.server.tasks.background import BackgroundTasks
+from dragoman.server.tasks.delivery import Answer, Delivery, decode_answer, encode
+from dragoman.server.tasks.inbox import TaskInbox, queue_of
+from dragoman.server.tasks.known_numbers import KnownNumbers
+from dragoman.server.tasks.restoring import document_of, fold_of, standing_of
 from dragoman.server.tasks.streams import Channel, Hub
 from dragoman.server.tasks.task import LiveTask
 from dragoman.server.tasks.watcher import TaskLostError
@@ -46,8 +46,8 @@ from tests.support.server.running import stage, unfinished
 SEND = SendRecord(key=SendKey(SCOPE, "m-2"), digest=b"d", at_ms=1000, task_id="t-1", since_ms=1)
 
 
-def errand(text: str, *, is_answer: bool = False) -> Errand:
-    return Errand(message=user_message(text, text), is_answer=is_answer)
+def errand(text: str, *, is_answer: bool = False) -> Delivery:
+    return Delivery(message=user_message(text, text), is_answer=is_answer)
 
 
 RED = encode(errand("red", is_answer=True))
@@ -91,10 +91,10 @@ class Counter:
         self.clock = FakeClock()
         self.store = Store(clock=self.clock)
         self.beside = self.store.beside()
-        self.nursery = Nursery()
+        self.background = BackgroundTasks()
         self.again: list[LiveTask] = []
-        self.deliveries = Deliveries(
-            self.store, self.nursery, run_again=self.again.append, cancel=self._cancel
+        self.deliveries = TaskInbox(
+            self.store, self.background, run_again=self.again.append, cancel=self._cancel
         )
 
     async def open(self) -> None:
@@ -108,7 +108,7 @@ class Counter:
             record=NEW_TASK,
             standing=Standing(task_id="t-1", context_id="c-1"),
             fold=TaskFold("t-1", "c-1"),
-            seen=Seen(),
+            seen=KnownNumbers(),
         )
         await self.do(Begin(user_message()), Start())
 
@@ -143,7 +143,7 @@ async def counter() -> AsyncGenerator[Counter]:
     on = Counter()
     await on.open()
     yield on
-    await on.nursery.close()
+    await on.background.close()
 
 
 async def test_what_others_posted_waits_in_the_inbox() -> None:
@@ -320,11 +320,11 @@ async def test_an_answer_may_have_no_copy() -> None:
 
 async def test_where_nobody_else_posts_there_is_no_copy() -> None:
     on = await stage()
-    nursery = Nursery()
-    deliveries = Deliveries(on.store, nursery, run_again=never, cancel=never)
+    background = BackgroundTasks()
+    deliveries = TaskInbox(on.store, background, run_again=never, cancel=never)
     assert await deliveries.find_copy(on.begin(), "blue") == 0
-    await on.runner.drain(0)
-    await nursery.close()
+    await on.supervisor.drain(0)
+    await background.close()
 
 
 async def test_it_is_not_known_whether_there_is_a_copy_while_the_inbox_cannot_be_read() -> None:

@@ -1,11 +1,11 @@
 from itertools import permutations
 
-from dragoman.server.tasks.known_numbers import Seen
+from dragoman.server.tasks.known_numbers import KnownNumbers
 
 
 def test_numbers_are_known_in_whatever_order_they_come() -> None:
     for order in permutations((1, 2, 3, 4)):
-        seen = Seen()
+        seen = KnownNumbers()
         for n in order:
             assert n not in seen
             seen.add(n)
@@ -14,12 +14,12 @@ def test_numbers_are_known_in_whatever_order_they_come() -> None:
 
 
 def test_a_gap_is_not_known() -> None:
-    seen = Seen(2)
+    seen = KnownNumbers(2)
     seen.add(4)
     assert (seen.mark, 3 in seen, 4 in seen) == (2, False, True)
 
 
 def test_all_that_came_before_is_known() -> None:
-    seen = Seen(5)
+    seen = KnownNumbers(5)
     seen.add(3)
     assert (seen.mark, 1 in seen, 5 in seen, 6 in seen) == (5, True, True, False)

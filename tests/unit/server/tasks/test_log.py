@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from dragoman.engine.commands import Ask, Deliver, Finish, Say
 from dragoman.errors import SentBeforeError, StoreUnavailableError, UnavailableError
 from dragoman.model.documents import encode_entry
-from dragoman.server.tasks.known_numbers import Seen
+from dragoman.server.tasks.known_numbers import KnownNumbers
 from dragoman.server.tasks.streams import Follower
 from dragoman.stores.base import JournalEntry, TaskWrite
 from tests.support.server.fakes import (
@@ -174,7 +174,7 @@ async def test_what_was_taken_from_the_inbox_goes_with_the_next_write() -> None:
 async def answered() -> Live:
     """Return a task whose answer is on its way to a store that others post to."""
     live = await asked()
-    live.task.seen = Seen()
+    live.task.seen = KnownNumbers()
     live.task.answers_send(SEND, user_message("blue"))
     live.do(Deliver(user_message("blue")))
     await pass_over()
@@ -241,7 +241,7 @@ async def test_what_a_known_answer_has_led_to_is_lost_if_its_copy_is_not_looked_
 
 async def test_an_end_that_came_with_a_known_answer_knows_of_the_copy() -> None:
     live = await asked()
-    live.task.seen = Seen()
+    live.task.seen = KnownNumbers()
     live.task.answers_send(SEND, user_message("blue"))
     live.do(Deliver(user_message("blue")), Finish(COMPLETED))
     await pass_over()

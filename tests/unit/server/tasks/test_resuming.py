@@ -11,7 +11,7 @@ from dragoman.model.messages import text_of
 from dragoman.model.tasks import TaskState
 from dragoman.server.tasks.supervisor import INTERRUPTED_REASON
 from dragoman.service.worker import Completed, Outcome, Turn
-from tests.support.server.fakes import SCOPE, Gate, agent_message
+from tests.support.server.fakes import SCOPE, RequestValidator, agent_message
 from tests.support.server.resuming import killed, now_and_then, successor
 from tests.support.server.running import (
     CANCELED,
@@ -56,8 +56,8 @@ async def test_what_was_under_way_goes_on_with_its_results() -> None:
 
 
 async def test_a_task_that_had_not_begun_to_work_is_begun() -> None:
-    gate = Gate()
-    async with successor() as on, killed(on, gate.run) as stored:
+    validator = RequestValidator()
+    async with successor() as on, killed(on, validator.run) as stored:
         assert stored.state is WORKING
         await on.resumption.resume_all()
         await on.wait_for_end()
@@ -67,14 +67,14 @@ async def test_a_task_that_had_not_begun_to_work_is_begun() -> None:
 async def test_every_task_under_way_is_taken_up_and_the_log_counts_them(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    gate = Gate()
+    validator = RequestValidator()
     count = 450
-    async with successor() as on, killed(on, gate.run):
+    async with successor() as on, killed(on, validator.run):
         for number in range(1, count):
             on.begin(task_id=f"t-{number}")
         # They are of another process as far as this runner knows.
-        for live in on.runner.tasks():
-            on.runner.put_aside(live)
+        for live in on.supervisor.tasks():
+            on.supervisor.put_aside(live)
         await now_and_then()
         caplog.set_level(logging.WARNING)
         await on.resumption.resume_all()
@@ -107,7 +107,7 @@ async def test_a_task_that_cannot_be_taken_up_does_not_keep_the_server_from_star
         raise ValueError("damaged")
 
     async with successor() as on, killed(on, pay_and_wait):
-        monkeypatch.setattr(on.runner, "adopt", fail)
+        monkeypatch.setattr(on.supervisor, "adopt", fail)
         await on.resumption.resume_all()
         # Once is enough: it is found again by every sweep.
         await on.resumption.resume_all()
@@ -143,7 +143,7 @@ async def test_what_waits_is_left_where_it_is() -> None:
     ):
         assert (asking.state, sleeping.state) == (INPUT_REQUIRED, WORKING)
         await on.resumption.resume_all()
-        assert on.runner.tasks() == ()
+        assert on.supervisor.tasks() == ()
         assert await on.stored("t-0") == asking
         assert await on.stored("t-1") == sleeping
 
@@ -163,8 +163,8 @@ async def test_an_attempt_counts_before_the_code_runs() -> None:
         counts.append((await on.stored(turn.task_id)).attempts)
         return Completed()
 
-    gate = Gate()
-    async with successor(run) as on, killed(on, gate.run):
+    validator = RequestValidator()
+    async with successor(run) as on, killed(on, validator.run):
         await on.resumption.resume_all()
         await on.wait_for_end()
     assert counts == [1, 1, 0]
@@ -185,8 +185,8 @@ async def test_an_attempt_counts_before_the_code_runs() -> None:
 async def test_whoever_was_tried_before_is_tried_again_after_a_while(
     attempts: int, seconds: int
 ) -> None:
-    gate = Gate()
-    async with successor(attempts=10) as on, killed(on, gate.run, attempts=attempts):
+    validator = RequestValidator()
+    async with successor(attempts=10) as on, killed(on, validator.run, attempts=attempts):
         await on.resumption.resume_all()
         await on.clock.until_asleep()
         assert (await on.stored("t-0")).attempts == attempts
@@ -201,7 +201,7 @@ async def test_whoever_was_tried_before_is_tried_again_after_a_while(
 async def test_that_a_task_has_to_wait_for_its_next_attempt_is_told_once(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    async with successor() as on, killed(on, Gate().run, attempts=1):
+    async with successor() as on, killed(on, RequestValidator().run, attempts=1):
         await on.resumption.resume_all()
         await on.resumption.resume_all()
     assert caplog.messages == [
@@ -212,9 +212,9 @@ async def test_that_a_task_has_to_wait_for_its_next_attempt_is_told_once(
 async def test_a_task_that_brings_every_process_down_is_given_up(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    gate = Gate()
+    validator = RequestValidator()
     caplog.set_level(logging.ERROR)
-    async with successor(attempts=2) as on, killed(on, gate.run, attempts=2):
+    async with successor(attempts=2) as on, killed(on, validator.run, attempts=2):
         await on.resumption.resume_all()
         task = await on.task("t-0")
     assert task.status.state is FAILED
@@ -226,17 +226,17 @@ async def test_a_task_that_brings_every_process_down_is_given_up(
 
 
 async def test_a_task_that_was_canceled_before_its_next_attempt_is_not_run() -> None:
-    gate = Gate()
+    validator = RequestValidator()
     runs: list[str] = []
 
     async def run(turn: Turn) -> Outcome:
         runs.append(turn.task_id)
         return Completed()
 
-    async with successor(run) as on, killed(on, gate.run, attempts=1):
+    async with successor(run) as on, killed(on, validator.run, attempts=1):
         await on.resumption.resume_all()
         await on.clock.until_asleep()
-        await on.runner.cancel(await on.runner.adopt(await on.stored("t-0")))
+        await on.supervisor.cancel(await on.supervisor.adopt(await on.stored("t-0")))
         on.clock.advance(1)
         await now_and_then()
         assert (await on.stored("t-0")).state is CANCELED
@@ -244,17 +244,17 @@ async def test_a_task_that_was_canceled_before_its_next_attempt_is_not_run() -> 
 
 
 async def test_a_task_that_somebody_looks_at_meanwhile_is_run_once_and_counted() -> None:
-    gate = Gate()
+    validator = RequestValidator()
     runs: list[int] = []
 
     async def run(turn: Turn) -> Outcome:
         runs.append((await on.stored(turn.task_id)).attempts)
         return Completed()
 
-    async with successor(run) as on, killed(on, gate.run, attempts=1):
+    async with successor(run) as on, killed(on, validator.run, attempts=1):
         await on.resumption.resume_all()
         await on.clock.until_asleep()
-        live = await on.runner.adopt(await on.stored("t-0"))
+        live = await on.supervisor.adopt(await on.stored("t-0"))
         settled = live.settled()
         on.clock.advance(1)
         await settled
@@ -262,8 +262,8 @@ async def test_a_task_that_somebody_looks_at_meanwhile_is_run_once_and_counted()
 
 
 async def test_a_store_that_is_gone_when_the_time_has_come_is_waited_for() -> None:
-    gate = Gate()
-    async with successor() as on, killed(on, gate.run, attempts=1):
+    validator = RequestValidator()
+    async with successor() as on, killed(on, validator.run, attempts=1):
         await on.resumption.resume_all()
         await on.clock.until_asleep()
         on.store.failure = StoreUnavailableError("disk gone")
@@ -277,12 +277,12 @@ async def test_a_store_that_is_gone_when_the_time_has_come_is_waited_for() -> No
 
 
 async def test_a_stop_by_the_operator_is_no_attempt() -> None:
-    gate = Gate()
-    async with successor(gate.run) as on:
+    validator = RequestValidator()
+    async with successor(validator.run) as on:
         live = on.begin(task_id="t-0")
-        await gate.reached.wait()
+        await validator.reached.wait()
         await live.durable()
-        await on.runner.drain(0)
+        await on.supervisor.drain(0)
         left = await on.stored("t-0")
         assert left.state is WORKING
         counts: list[int] = []
@@ -301,21 +301,21 @@ async def test_a_stop_by_the_operator_is_no_attempt() -> None:
 async def test_however_often_it_happens_it_gives_no_more_attempts() -> None:
     async with successor(ask) as first:
         await first.begin(task_id="t-0").settled()
-        await first.runner.drain(0)
+        await first.supervisor.drain(0)
         once = (await first.stored("t-0")).attempts
         async with successor(ask) as second:
             second.take_store_of(first)
-            await second.runner.adopt(await second.stored("t-0"))
-            await second.runner.drain(0)
+            await second.supervisor.adopt(await second.stored("t-0"))
+            await second.supervisor.drain(0)
             assert (await second.stored("t-0")).attempts == once
 
 
 async def test_who_is_found_by_its_owner_is_the_one_that_is_run() -> None:
-    gate, again = Gate(), Gate()
-    async with successor(again.run) as on, killed(on, gate.run):
+    validator, again = RequestValidator(), RequestValidator()
+    async with successor(again.run) as on, killed(on, validator.run):
         await on.resumption.resume_all()
         await again.reached.wait()
-        live = on.runner.find(SCOPE, "t-0")
+        live = on.supervisor.find(SCOPE, "t-0")
         assert live is not None
         assert live.standing.state is TaskState.WORKING
         again.opened.set()

@@ -45,7 +45,7 @@ async def test_a_task_that_sleeps_is_woken_when_its_time_has_come() -> None:
         assert stored.wake_at_ms == on.clock.now_ms() + 1_000_000
         on.clock.advance(999)
         await on.resumption.wake_due()
-        assert on.runner.tasks() == ()
+        assert on.supervisor.tasks() == ()
         on.clock.advance(1)
         await on.resumption.wake_due()
         await on.wait_for_end()
@@ -56,7 +56,7 @@ async def test_a_task_that_sleeps_is_woken_when_its_time_has_come() -> None:
 async def test_the_journal_remembers_when_not_how_long() -> None:
     async with successor(sleep) as on, killed(on, sleep):
         on.clock.advance(600)
-        on.runner.run_again(await on.runner.adopt(await on.stored("t-0")))
+        on.supervisor.run_again(await on.supervisor.adopt(await on.stored("t-0")))
         await on.clock.until_asleep()
         on.clock.advance(399)
         await now_and_then()
@@ -85,7 +85,7 @@ async def test_one_that_has_a_timer_of_its_own_is_left_alone() -> None:
 
 async def test_one_that_is_in_memory_without_a_turn_is_woken_too() -> None:
     async with successor(sleep) as on, killed(on, sleep):
-        live = await on.runner.adopt(await on.stored("t-0"))
+        live = await on.supervisor.adopt(await on.stored("t-0"))
         follower = Follower(live.channel, first=None, cursor=live.standing.seq)
         on.clock.advance(1000)
         await on.resumption.wake_due()
@@ -124,11 +124,11 @@ async def test_a_second_sleep_does_not_forget_when_the_first_is_replayed() -> No
         await on.clock.until_asleep()
         on.clock.advance(10)
         await on.clock.until_asleep()
-        (live,) = on.runner.tasks()
+        (live,) = on.supervisor.tasks()
         wake_at_ms = (await on.stored("t-0")).wake_at_ms
         assert wake_at_ms == on.clock.now_ms() + 1_000_000
-        on.runner.put_aside(live)
-        on.runner.run_again(await on.runner.adopt(await on.stored("t-0")))
+        on.supervisor.put_aside(live)
+        on.supervisor.run_again(await on.supervisor.adopt(await on.stored("t-0")))
         await on.clock.until_asleep()
         await now_and_then()
         assert (await on.stored("t-0")).wake_at_ms == wake_at_ms
@@ -232,7 +232,7 @@ async def test_a_question_whose_time_is_over_is_answered_by_that(
 
 async def test_an_answer_before_that_is_taken_and_the_time_means_nothing_any_more() -> None:
     async with successor(ask_for_a_while) as on, killed(on, ask_for_a_while):
-        live = await on.runner.adopt(await on.stored("t-0"))
+        live = await on.supervisor.adopt(await on.stored("t-0"))
         await (await on.deliver(live, "that"))
         assert status_text(await on.task("t-0")) == "so that"
         assert await on.store.due(now_ms=on.clock.now_ms() + 10**9, limit=10) == ()
@@ -240,7 +240,7 @@ async def test_an_answer_before_that_is_taken_and_the_time_means_nothing_any_mor
 
 async def test_a_question_that_somebody_follows_is_ended_in_time_too() -> None:
     async with successor(ask_for_a_while) as on, killed(on, ask_for_a_while):
-        live = await on.runner.adopt(await on.stored("t-0"))
+        live = await on.supervisor.adopt(await on.stored("t-0"))
         follower = Follower(live.channel, first=None, cursor=live.standing.seq)
         on.clock.advance(1000)
         await on.resumption.wake_due()
@@ -279,7 +279,7 @@ async def waiting(on: Successor, *, seconds: float = 60) -> LiveTask:
 
 
 def is_here(on: Successor) -> bool:
-    return on.runner.find(SCOPE, "t-1") is not None
+    return on.supervisor.find(SCOPE, "t-1") is not None
 
 
 @pytest.mark.parametrize("run", [ask, ask_for_a_while, sleep])
@@ -431,6 +431,6 @@ async def test_whatever_code_makes_of_it_nothing_comes_of_that(
         assert live.turn.exception() is None
         assert await on.stored() == before
         assert caplog.messages == []
-        back = await on.runner.adopt(before)
+        back = await on.supervisor.adopt(before)
         await (await on.deliver(back, "that"))
         assert (await on.stored()).state is TaskState.COMPLETED

@@ -5,8 +5,8 @@ import pytest
 from dragoman.errors import StoreUnavailableError
 from dragoman.model.messages import text_of
 from dragoman.model.tasks import TaskState
-from dragoman.server.tasks.delivery import Errand
-from dragoman.server.tasks.recovery import document_of
+from dragoman.server.tasks.delivery import Delivery
+from dragoman.server.tasks.restoring import document_of
 from dragoman.server.tasks.retention import Ages, Retention
 from dragoman.service.worker import Outcome, Turn
 from dragoman.stores.base import StoredTask, TaskWrite
@@ -20,7 +20,7 @@ DAY_SECONDS = 24 * 60 * 60
 def retention(on: Stage, *, ended_days: float = 0, waiting_days: float = 0) -> Retention:
     return Retention(
         store=on.store,
-        runner=on.runner,
+        supervisor=on.supervisor,
         clock=on.clock,
         ages=Ages(ended_days=ended_days, waiting_days=waiting_days),
     )
@@ -81,7 +81,7 @@ async def test_ages_are_looked_at_again_soon_after_the_store_has_failed() -> Non
     on = await stage()
     store = Failing()
     await store.open()
-    keeper = Retention(store=store, runner=on.runner, clock=on.clock, ages=Ages())
+    keeper = Retention(store=store, supervisor=on.supervisor, clock=on.clock, ages=Ages())
     with pytest.raises(StoreUnavailableError):
         await keeper.enforce()
     store.is_down = False
@@ -134,18 +134,18 @@ async def test_a_task_in_memory_is_ended_when_nobody_answers() -> None:
     await retention(on, waiting_days=2).enforce()
     assert await state_of(on) == (FAILED, "No answer came within 2 days; the task is ended")
     await ended.wait()
-    assert on.runner.tasks() == ()
+    assert on.supervisor.tasks() == ()
 
 
 async def test_a_task_that_was_put_aside_is_ended_when_nobody_answers() -> None:
     on = await stage(ask)
     await asking(on)
-    (live,) = on.runner.tasks()
-    on.runner.put_aside(live)
+    (live,) = on.supervisor.tasks()
+    on.supervisor.put_aside(live)
     on.clock.advance(2 * DAY_SECONDS)
     await retention(on, waiting_days=1).enforce()
     assert await state_of(on) == (FAILED, "No answer came within 1 day; the task is ended")
-    assert on.runner.tasks() == ()
+    assert on.supervisor.tasks() == ()
 
 
 async def test_what_has_become_too_old_while_it_waited_is_ended_and_then_kept() -> None:
@@ -159,10 +159,10 @@ async def test_what_has_become_too_old_while_it_waited_is_ended_and_then_kept() 
 async def test_a_task_that_is_answered_in_the_last_moment_goes_on() -> None:
     on = await stage(ask)
     await asking(on)
-    (live,) = on.runner.tasks()
+    (live,) = on.supervisor.tasks()
     on.clock.advance(2 * DAY_SECONDS)
     # Not stored yet: the store still has the question.
-    delivery = on.runner.deliver(live, Errand(message=user_message("that", "m-2")), None)
+    delivery = on.supervisor.deliver(live, Delivery(message=user_message("that", "m-2")), None)
     await retention(on, waiting_days=1).enforce()
     await delivery.stored
     await delivery.settled
@@ -173,13 +173,13 @@ async def test_a_task_that_may_be_in_the_hands_of_another_replica_is_left_to_tha
     on = await stage(ask)
     for task_id in ("t-1", "t-2"):
         await asking(on, task_id)
-    aside = on.runner.held("t-2")
+    aside = on.supervisor.held("t-2")
     assert aside is not None
-    on.runner.put_aside(aside)
+    on.supervisor.put_aside(aside)
     on.clock.advance(2 * DAY_SECONDS)
     keeper = Retention(
         store=on.store,
-        runner=on.runner,
+        supervisor=on.supervisor,
         clock=on.clock,
         ages=Ages(waiting_days=1),
         may_take=lambda _: False,
@@ -195,8 +195,8 @@ async def test_a_task_that_another_replica_ends_first_is_nothing_to_report(
 ) -> None:
     on = await stage(ask)
     await asking(on)
-    (live,) = on.runner.tasks()
-    on.runner.put_aside(live)
+    (live,) = on.supervisor.tasks()
+    on.supervisor.put_aside(live)
     on.clock.advance(2 * DAY_SECONDS)
     known = await on.store.waiting(before_ms=on.clock.now_ms(), after_id="", limit=10)
     await on.store.take_over("t-1", known[0].epoch)
@@ -209,7 +209,7 @@ async def test_a_task_that_another_replica_ends_first_is_nothing_to_report(
             return () if after_id else known
 
     ages = Ages(ended_days=0, waiting_days=1)
-    await Retention(store=Behind(), runner=on.runner, clock=on.clock, ages=ages).enforce()
+    await Retention(store=Behind(), supervisor=on.supervisor, clock=on.clock, ages=ages).enforce()
     assert await state_of(on) == (INPUT_REQUIRED, "which?")
     assert caplog.messages == []
 
@@ -228,8 +228,8 @@ async def test_a_task_that_cannot_be_read_does_not_keep_others_from_their_end(
     on = await stage(ask)
     for task_id in ("t-1", "t-2"):
         await asking(on, task_id)
-    for live in on.runner.tasks():
-        on.runner.put_aside(live)
+    for live in on.supervisor.tasks():
+        on.supervisor.put_aside(live)
     await break_log(on, "t-1")
     on.clock.advance(2 * DAY_SECONDS)
     await retention(on, waiting_days=1).enforce()

@@ -3,7 +3,7 @@ import asyncio
 import pytest
 
 from dragoman.errors import RateLimitedError, UnavailableError
-from dragoman.server.tasks.slots import Seat, Slots
+from dragoman.server.tasks.slots import Slot, Slots
 
 
 def full(running: int = 1, waiting: int = 10) -> Slots:
@@ -115,78 +115,78 @@ def is_free(slots: Slots) -> bool:
 
 async def test_a_claim_counts_before_its_turn_runs() -> None:
     slots = Slots(1, 1)
-    Seat(slots).claim()
+    Slot(slots).claim()
     slots.check()
-    Seat(slots).claim()
+    Slot(slots).claim()
     with pytest.raises(UnavailableError):
         slots.check()
 
 
 async def test_a_seat_is_claimed_once() -> None:
     slots = Slots(2, 0)
-    seat = Seat(slots)
-    seat.claim()
-    seat.claim()
-    await seat.taken()
+    slot = Slot(slots)
+    slot.claim()
+    slot.claim()
+    await slot.taken()
     assert is_free(slots)
 
 
 async def test_who_has_not_claimed_does_so_by_waiting() -> None:
     slots = Slots(1, 0)
-    seat = Seat(slots)
-    await seat.taken()
-    assert seat.is_taken
+    slot = Slot(slots)
+    await slot.taken()
+    assert slot.is_taken
     assert not is_free(slots)
 
 
 async def test_a_seat_is_taken_once_its_slot_is_there() -> None:
     slots = full()
-    seat = Seat(slots)
+    slot = Slot(slots)
     async with asyncio.TaskGroup() as group:
-        waiting = group.create_task(seat.taken())
+        waiting = group.create_task(slot.taken())
         await asyncio.sleep(0)
-        assert (waiting.done(), seat.is_taken) == (False, False)
+        assert (waiting.done(), slot.is_taken) == (False, False)
         slots.give_back()
-    assert seat.is_taken
+    assert slot.is_taken
 
 
 async def test_a_seat_is_left_once() -> None:
     slots = Slots(1, 0)
-    seat = Seat(slots)
-    await seat.taken()
-    seat.leave()
-    seat.leave()
-    assert not seat.is_taken
+    slot = Slot(slots)
+    await slot.taken()
+    slot.leave()
+    slot.leave()
+    assert not slot.is_taken
     assert is_free(slots)
     assert not is_free(slots)
 
 
 async def test_a_seat_that_was_never_taken_gives_nothing_back() -> None:
     slots = full(1, 0)
-    Seat(slots).leave()
+    Slot(slots).leave()
     assert not is_free(slots)
 
 
 async def test_a_seat_may_be_taken_again() -> None:
     slots = Slots(1, 0)
-    seat = Seat(slots)
+    slot = Slot(slots)
     for _ in range(2):
-        await seat.taken()
-        seat.leave()
+        await slot.taken()
+        slot.leave()
     slots.check()
 
 
 async def test_a_claim_that_is_given_up_leaves_the_queue() -> None:
     slots = full()
-    seat = Seat(slots)
-    seat.claim()
-    seat.leave()
+    slot = Slot(slots)
+    slot.claim()
+    slot.leave()
     assert slots.waiting == 0
 
 
-async def canceled_while_waiting(seat: Seat) -> None:
+async def canceled_while_waiting(slot: Slot) -> None:
     async with asyncio.TaskGroup() as group:
-        waiting = group.create_task(seat.taken())
+        waiting = group.create_task(slot.taken())
         await asyncio.sleep(0)
         waiting.cancel()
     assert waiting.cancelled()
@@ -194,20 +194,20 @@ async def canceled_while_waiting(seat: Seat) -> None:
 
 async def test_who_is_canceled_while_waiting_keeps_its_place_until_it_leaves() -> None:
     slots = full()
-    seat = Seat(slots)
-    await canceled_while_waiting(seat)
-    assert (seat.is_taken, slots.waiting) == (False, 1)
-    seat.leave()
+    slot = Slot(slots)
+    await canceled_while_waiting(slot)
+    assert (slot.is_taken, slots.waiting) == (False, 1)
+    slot.leave()
     assert slots.waiting == 0
 
 
 async def test_who_is_handed_a_slot_after_being_canceled_gives_it_back() -> None:
     slots = full()
-    seat = Seat(slots)
-    await canceled_while_waiting(seat)
+    slot = Slot(slots)
+    await canceled_while_waiting(slot)
     slots.give_back()
     assert not is_free(slots)
-    seat.leave()
+    slot.leave()
     assert is_free(slots)
 
 
@@ -216,10 +216,10 @@ async def test_who_is_handed_a_slot_after_being_canceled_gives_it_back() -> None
 
 async def test_one_owner_has_no_more_turns_than_one_may() -> None:
     slots = Slots(10, 10, per_owner=2)
-    seats = [Seat(slots, "alice") for _ in range(2)]
-    for seat in seats:
+    seats = [Slot(slots, "alice") for _ in range(2)]
+    for slot in seats:
         slots.check("alice")
-        seat.claim()
+        slot.claim()
     with pytest.raises(RateLimitedError, match="You have 2 turns at work or waiting at once"):
         slots.check("alice")
     slots.check("bob")
@@ -229,23 +229,23 @@ async def test_one_owner_has_no_more_turns_than_one_may() -> None:
 
 async def test_a_turn_that_waits_for_a_slot_counts_as_well() -> None:
     slots = Slots(0, 10, per_owner=1)
-    seat = Seat(slots, "alice")
-    seat.claim()
+    slot = Slot(slots, "alice")
+    slot.claim()
     assert slots.waiting == 1
     with pytest.raises(RateLimitedError):
         slots.check("alice")
-    seat.leave()
+    slot.leave()
     slots.check("alice")
 
 
 async def test_a_seat_that_was_left_does_not_count_until_it_is_taken_again() -> None:
     slots = Slots(10, 10, per_owner=1)
-    seat = Seat(slots, "alice")
-    seat.claim()
-    seat.leave()
-    seat.leave()
+    slot = Slot(slots, "alice")
+    slot.claim()
+    slot.leave()
+    slot.leave()
     slots.check("alice")
-    await seat.taken()
+    await slot.taken()
     with pytest.raises(RateLimitedError):
         slots.check("alice")
 
@@ -254,4 +254,4 @@ async def test_callers_whom_nobody_knows_have_the_turns_of_all() -> None:
     slots = Slots(10, 10, per_owner=1)
     for _ in range(5):
         slots.check()
-        Seat(slots).claim()
+        Slot(slots).claim()

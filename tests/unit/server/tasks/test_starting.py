@@ -17,11 +17,11 @@ from dragoman.model.operations import SendMessageConfiguration, SendMessageReque
 from dragoman.model.parts import Part
 from dragoman.model.tasks import TaskState
 from dragoman.server.tasks.idempotency import Sends
-from dragoman.server.tasks.secrets import PLACEHOLDER, Vault
+from dragoman.server.tasks.secrets import PLACEHOLDER, TaskSecrets
 from dragoman.server.tasks.slots import Limits
-from dragoman.server.tasks.starting import Accepted, Sender
+from dragoman.server.tasks.starting import Accepted, MessageIntake
 from dragoman.server.tasks.streams import Hub
-from dragoman.server.tasks.supervisor import Runner
+from dragoman.server.tasks.supervisor import TaskSupervisor
 from dragoman.service.principal import Principal
 from dragoman.service.service import Call
 from dragoman.service.worker import Completed, Outcome, Turn
@@ -64,28 +64,28 @@ class Store(MemoryTaskStore):
         return None if self.is_forgetful else await super().load(scope, task_id)
 
 
-class Post:
+class WebhookCalls:
     """A sender, and what it stands on."""
 
     def __init__(self, worker: ScriptedWorker, window_seconds: float) -> None:
         self.store = Store()
         self.clock = FakeClock()
-        vault = Vault()
-        self.runner = Runner(
+        task_secrets = TaskSecrets()
+        self.supervisor = TaskSupervisor(
             worker=worker,
             store=self.store,
             clock=self.clock,
             hub=Hub(),
             limits=Limits(),
-            vault=vault,
+            task_secrets=task_secrets,
         )
-        self.sender = Sender(
+        self.sender = MessageIntake(
             worker=worker,
             store=self.store,
-            runner=self.runner,
+            supervisor=self.supervisor,
             sends=Sends(self.store, self.clock, window_seconds),
             clock=self.clock,
-            vault=vault,
+            task_secrets=task_secrets,
         )
 
     async def send(self, request: SendMessageRequest) -> Accepted:
@@ -107,8 +107,8 @@ async def post(
     answer: Callable[[SendMessageRequest], Awaitable[Message]] | None = None,
     window_seconds: float = 600,
     scopes: frozenset[str] = frozenset(),
-) -> Post:
-    made = Post(ScriptedWorker(run, answer=answer, scopes=scopes), window_seconds)
+) -> WebhookCalls:
+    made = WebhookCalls(ScriptedWorker(run, answer=answer, scopes=scopes), window_seconds)
     await made.store.open()
     return made
 
@@ -498,7 +498,7 @@ async def test_the_skill_of_a_message_is_known_before_it_is_delivered() -> None:
 ANEW = Call(alias="mine", begins_anew=True)
 
 
-async def sent_anew(at: Post, message_id: str) -> str:
+async def sent_anew(at: WebhookCalls, message_id: str) -> str:
     """Send a message under a name, wait until its task is over, and return the task's id."""
     sent = await at.sender.send(request(message_id=message_id), ANEW)
     assert isinstance(sent, Accepted)
@@ -511,7 +511,7 @@ async def test_a_name_whose_task_has_ended_can_be_used_again() -> None:
     first = await sent_anew(at, "m-1")
     second = await sent_anew(at, "m-2")
     assert first != second
-    assert await at.runner.find_called(SCOPE, "mine") == second
+    assert await at.supervisor.find_called(SCOPE, "mine") == second
     assert await at.store.find_alias(SCOPE, "mine") == second
     # Whoever does not begin anew is told that it is over.
     with pytest.raises(UnsupportedOperationError):

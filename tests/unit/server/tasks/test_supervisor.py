@@ -16,8 +16,8 @@ from dragoman.errors import (
 from dragoman.model.messages import Message, text_of
 from dragoman.model.operations import SendMessageRequest
 from dragoman.model.tasks import TaskState
-from dragoman.server.tasks.delivery import Answer, Errand, decode_answer
-from dragoman.server.tasks.secrets import Vault
+from dragoman.server.tasks.delivery import Answer, Delivery, decode_answer
+from dragoman.server.tasks.secrets import TaskSecrets
 from dragoman.server.tasks.streams import Follower
 from dragoman.server.tasks.supervisor import INTERRUPTED_REASON
 from dragoman.service.worker import Completed, Outcome, Turn
@@ -29,7 +29,7 @@ from dragoman.stores.base import (
 from tests.support.server.fakes import (
     NEW_TASK,
     SCOPE,
-    Gate,
+    RequestValidator,
     agent_message,
     user_message,
 )
@@ -52,13 +52,13 @@ from tests.support.server.running import (
 
 
 async def test_a_task_at_work_can_be_found_by_its_owner_alone() -> None:
-    gate = Gate()
-    on = await stage(gate.run)
+    validator = RequestValidator()
+    on = await stage(validator.run)
     live = on.begin()
-    assert on.runner.find(SCOPE, "t-1") is live
-    assert on.runner.find(Scope("", "somebody else"), "t-1") is None
-    assert on.runner.find(SCOPE, "t-2") is None
-    gate.opened.set()
+    assert on.supervisor.find(SCOPE, "t-1") is live
+    assert on.supervisor.find(Scope("", "somebody else"), "t-1") is None
+    assert on.supervisor.find(SCOPE, "t-2") is None
+    validator.opened.set()
     await live.settled()
 
 
@@ -68,7 +68,7 @@ async def test_a_task_that_is_over_leaves_memory_and_says_so() -> None:
     left: list[str] = []
     live.epilogue.append(lambda: left.append("left"))
     await live.settled()
-    assert on.runner.find(SCOPE, "t-1") is None
+    assert on.supervisor.find(SCOPE, "t-1") is None
     assert left == ["left"]
 
 
@@ -84,25 +84,25 @@ async def test_a_follower_reads_from_the_log_what_is_not_at_hand() -> None:
 
 
 async def test_no_more_turns_run_than_there_are_slots() -> None:
-    gate = Gate()
-    on = await stage(gate.run, running_turns=1)
+    validator = RequestValidator()
+    on = await stage(validator.run, running_turns=1)
     first, second = on.begin(task_id="t-1"), on.begin(task_id="t-2")
     ends = [first.settled(), second.settled()]
-    await gate.reached.wait()
+    await validator.reached.wait()
     await second.durable()
     assert second.standing.state is TaskState.SUBMITTED
-    gate.opened.set()
+    validator.opened.set()
     await asyncio.gather(*ends)
 
 
 async def test_a_full_queue_takes_no_more() -> None:
-    gate = Gate()
-    on = await stage(gate.run, running_turns=1, waiting_turns=0)
+    validator = RequestValidator()
+    on = await stage(validator.run, running_turns=1, waiting_turns=0)
     live = on.begin()
     # It counts at once, not only when its turn gets to run.
     with pytest.raises(UnavailableError, match="busy"):
         on.begin(task_id="t-2")
-    gate.opened.set()
+    validator.opened.set()
     await live.settled()
 
 
@@ -115,7 +115,7 @@ async def test_direct_answers_count_too() -> None:
 
     on = await stage(answer=answer, running_turns=1, waiting_turns=0)
     async with asyncio.TaskGroup() as group:
-        group.create_task(on.runner.answer(DIRECT, REQUEST, "c-1"))
+        group.create_task(on.supervisor.answer(DIRECT, REQUEST, "c-1"))
         await asyncio.sleep(0)
         with pytest.raises(UnavailableError, match="busy"):
             on.begin()
@@ -123,14 +123,14 @@ async def test_direct_answers_count_too() -> None:
 
 
 async def test_a_task_canceled_before_its_turn_began_frees_its_place() -> None:
-    gate = Gate()
-    on = await stage(gate.run, running_turns=1, waiting_turns=1)
+    validator = RequestValidator()
+    on = await stage(validator.run, running_turns=1, waiting_turns=1)
     first, second = on.begin(task_id="t-1"), on.begin(task_id="t-2")
-    await gate.reached.wait()
-    await on.runner.cancel(second)
+    await validator.reached.wait()
+    await on.supervisor.cancel(second)
     await on.worker.cleaned_up.wait()
-    on.runner.check()
-    gate.opened.set()
+    on.supervisor.check()
+    validator.opened.set()
     await first.settled()
 
 
@@ -158,7 +158,7 @@ async def test_the_send_of_an_answer_is_remembered_with_it() -> None:
     live = on.begin()
     await live.settled()
     record = SendRecord(key=SendKey(SCOPE, "that"), digest=b"d", at_ms=1, task_id="t-1")
-    delivery = on.runner.deliver(live, Errand(message=user_message("that", "that")), record)
+    delivery = on.supervisor.deliver(live, Delivery(message=user_message("that", "that")), record)
     await delivery.stored
     await delivery.settled
     assert await on.store.find_send(record.key, 0) == record
@@ -176,8 +176,8 @@ async def test_an_answer_is_in_the_journal_with_what_came_with_it(
     on = await stage(run)
     live = on.begin()
     await live.settled()
-    errand = Errand(message=user_message("that", "that"), metadata={"k": 1})
-    delivery = on.runner.deliver(live, errand, None)
+    errand = Delivery(message=user_message("that", "that"), metadata={"k": 1})
+    delivery = on.supervisor.deliver(live, errand, None)
     await delivery.stored
     (entry,) = await on.store.read_journal("t-1")
     assert (entry.kind, entry.name) == ("ask", name)
@@ -189,9 +189,9 @@ async def test_a_secret_is_kept_under_the_number_of_its_answer() -> None:
     on = await stage(ask)
     live = on.begin()
     await live.settled()
-    errand = Errand(message=user_message("[not shown]", "that"))
-    sealed = Vault().seal("t-1", user_message("hush"))
-    delivery = on.runner.deliver(live, replace(errand, sealed=sealed), None)
+    errand = Delivery(message=user_message("[not shown]", "that"))
+    sealed = TaskSecrets().seal("t-1", user_message("hush"))
+    delivery = on.supervisor.deliver(live, replace(errand, sealed=sealed), None)
     await delivery.stored
     (entry,) = await on.store.read_journal("t-1")
     assert decode_answer(entry.result) == Answer(errand=replace(errand, secret=entry.n))
@@ -203,13 +203,15 @@ async def test_a_secret_is_kept_under_the_number_of_its_answer() -> None:
 
 
 async def test_a_secret_that_comes_late_is_not_taken() -> None:
-    gate = Gate()
-    on = await stage(gate.run)
+    validator = RequestValidator()
+    on = await stage(validator.run)
     live = on.begin()
-    await gate.reached.wait()
+    await validator.reached.wait()
     with pytest.raises(InvalidParamsError, match="comes too late"):
-        on.runner.deliver(live, Errand(message=user_message("[not shown]"), sealed=b"s"), None)
-    gate.opened.set()
+        on.supervisor.deliver(
+            live, Delivery(message=user_message("[not shown]"), sealed=b"s"), None
+        )
+    validator.opened.set()
     await live.settled()
     assert [text_of(message.parts) for message in (await on.task()).history] == ["hello"]
 
@@ -240,19 +242,19 @@ async def test_a_turn_that_is_brought_back_counts_among_those_of_its_owner() -> 
 
     on = await stage(run, turns_per_owner=1)
     ada = Scope("", "ada")
-    errand = Errand(message=user_message())
-    live = on.runner.begin("t-1", replace(NEW_TASK, scope=ada), errand, None)
+    errand = Delivery(message=user_message())
+    live = on.supervisor.begin("t-1", replace(NEW_TASK, scope=ada), errand, None)
     await live.settled()
-    on.runner.put_aside(live)
+    on.supervisor.put_aside(live)
     assert live.turn is not None
     await asyncio.wait([live.turn])
-    on.runner.check("ada")
+    on.supervisor.check("ada")
     stored = await on.store.load(ada, "t-1")
     assert stored is not None
-    await on.deliver(await on.runner.adopt(stored), "that")
+    await on.deliver(await on.supervisor.adopt(stored), "that")
     with pytest.raises(RateLimitedError):
-        on.runner.check("ada")
-    await on.runner.drain(0)
+        on.supervisor.check("ada")
+    await on.supervisor.drain(0)
 
 
 async def test_an_answer_to_what_cannot_be_run_again_ends_it() -> None:
@@ -293,17 +295,17 @@ async def test_an_answer_to_a_question_that_is_given_up_in_the_same_moment_is_a_
 
 async def test_a_message_for_a_busy_task_gets_the_next_turn() -> None:
     turns: list[str] = []
-    gate = Gate()
+    validator = RequestValidator()
 
     async def run(turn: Turn) -> Outcome:
         turns.append(text_of(turn.message.parts))
-        return await gate.run(turn)
+        return await validator.run(turn)
 
     on = await stage(run)
     live = on.begin()
-    await gate.reached.wait()
+    await validator.reached.wait()
     first, second = await on.deliver(live, "one"), await on.deliver(live, "two")
-    gate.opened.set()
+    validator.opened.set()
     await asyncio.gather(first, second)
     assert turns == ["hello", "one", "two"]
     task = await on.task()
@@ -314,16 +316,16 @@ async def test_a_message_for_a_busy_task_gets_the_next_turn() -> None:
 
 
 async def test_a_message_that_cannot_be_stored_is_refused_and_gets_no_turn() -> None:
-    gate = Gate()
-    on = await stage(gate.run)
+    validator = RequestValidator()
+    on = await stage(validator.run)
     live = on.begin()
-    await gate.reached.wait()
+    await validator.reached.wait()
     await live.durable()
     on.store.failure = StoreUnavailableError("disk full")
     with pytest.raises(UnavailableError, match="store is not available"):
         await on.deliver(live, "one")
     on.store.failure = None
-    gate.opened.set()
+    validator.opened.set()
     await live.settled()
     task = await on.task()
     assert task.status.state is COMPLETED
@@ -331,17 +333,17 @@ async def test_a_message_that_cannot_be_stored_is_refused_and_gets_no_turn() -> 
 
 
 async def test_a_task_canceled_while_a_message_is_being_stored_has_no_next_turn() -> None:
-    gate = Gate()
-    on = await stage(gate.run)
+    validator = RequestValidator()
+    on = await stage(validator.run)
     live = on.begin()
-    await gate.reached.wait()
+    await validator.reached.wait()
     await live.durable()
-    delivery = on.runner.deliver(live, Errand(message=user_message("one", "one")), None)
-    gate.opened.set()
+    delivery = on.supervisor.deliver(live, Delivery(message=user_message("one", "one")), None)
+    validator.opened.set()
     await asyncio.sleep(0)
     await asyncio.sleep(0)  # The turn is over and waits for the message.
     async with asyncio.TaskGroup() as group:
-        group.create_task(on.runner.cancel(live))
+        group.create_task(on.supervisor.cancel(live))
         await delivery.stored
     assert live.turn is not None
     await asyncio.wait([live.turn])
@@ -351,14 +353,14 @@ async def test_a_task_canceled_while_a_message_is_being_stored_has_no_next_turn(
 
 
 async def test_a_message_that_fails_to_be_stored_after_its_task_was_canceled_is_refused() -> None:
-    gate = Gate()
-    on = await stage(gate.run)
+    validator = RequestValidator()
+    on = await stage(validator.run)
     live = on.begin()
-    await gate.reached.wait()
+    await validator.reached.wait()
     await live.durable()
     on.store.takes_messages.clear()
-    delivery = on.runner.deliver(live, Errand(message=user_message("one", "one")), None)
-    await on.runner.cancel(live)
+    delivery = on.supervisor.deliver(live, Delivery(message=user_message("one", "one")), None)
+    await on.supervisor.cancel(live)
     on.store.failure = StoreUnavailableError("disk full")
     on.store.takes_messages.set()
     with pytest.raises(UnavailableError):
@@ -367,10 +369,10 @@ async def test_a_message_that_fails_to_be_stored_after_its_task_was_canceled_is_
 
 
 async def test_a_message_whose_sender_is_gone_is_stored_and_gets_its_turn() -> None:
-    gate = Gate()
-    on = await stage(gate.run)
+    validator = RequestValidator()
+    on = await stage(validator.run)
     live = on.begin()
-    await gate.reached.wait()
+    await validator.reached.wait()
     await live.durable()
     on.store.takes_messages.clear()
     async with asyncio.TaskGroup() as group:
@@ -379,7 +381,7 @@ async def test_a_message_whose_sender_is_gone_is_stored_and_gets_its_turn() -> N
         await asyncio.sleep(0)
         sending.cancel()
     settled = live.settled()
-    gate.opened.set()
+    validator.opened.set()
     on.store.takes_messages.set()
     await settled
     task = await on.task()
@@ -388,10 +390,10 @@ async def test_a_message_whose_sender_is_gone_is_stored_and_gets_its_turn() -> N
 
 
 async def test_a_task_ends_though_the_message_of_a_sender_who_is_gone_cannot_be_stored() -> None:
-    gate = Gate()
-    on = await stage(gate.run)
+    validator = RequestValidator()
+    on = await stage(validator.run)
     live = on.begin()
-    await gate.reached.wait()
+    await validator.reached.wait()
     await live.durable()
     on.store.takes_messages.clear()
     async with asyncio.TaskGroup() as group:
@@ -405,7 +407,7 @@ async def test_a_task_ends_though_the_message_of_a_sender_who_is_gone_cannot_be_
     await asyncio.sleep(0)
     on.store.failure = None
     settled = live.settled()
-    gate.opened.set()
+    validator.opened.set()
     await settled
     assert [m.message_id for m in (await on.task()).history] == ["m-1"]
 
@@ -414,19 +416,19 @@ async def test_a_task_ends_though_the_message_of_a_sender_who_is_gone_cannot_be_
 async def test_a_message_that_cannot_be_stored_for_whatever_reason_is_refused(
     *, is_store_broken: bool
 ) -> None:
-    gate = Gate()
-    on = await stage(gate.run)
+    validator = RequestValidator()
+    on = await stage(validator.run)
     live = on.begin()
-    await gate.reached.wait()
+    await validator.reached.wait()
     await live.durable()
     on.store.defect = RuntimeError("unexpected") if is_store_broken else None
     # What cannot be written as UTF-8 comes from a caller in the same process.
-    errand = Errand(message=user_message("more" if is_store_broken else "\ud800", "m-2"))
+    errand = Delivery(message=user_message("more" if is_store_broken else "\ud800", "m-2"))
     with pytest.raises(UnavailableError):
-        await on.runner.deliver(live, errand, None).stored
+        await on.supervisor.deliver(live, errand, None).stored
     assert (list(live.inbox), live.standing.unread) == ([], 0)
     settled = live.settled()
-    gate.opened.set()
+    validator.opened.set()
     await settled
     assert live.standing.state is COMPLETED
 
@@ -475,17 +477,17 @@ async def test_a_canceled_task_is_canceled_at_once_and_its_turn_stopped() -> Non
     on = await stage(run)
     live = on.begin()
     await live.durable()
-    await on.runner.cancel(live)
+    await on.supervisor.cancel(live)
     assert (await on.task()).status.state is CANCELED
     await stopped.wait()
 
 
 async def test_then_the_agent_may_clean_up() -> None:
-    gate = Gate()
-    on = await stage(gate.run)
+    validator = RequestValidator()
+    on = await stage(validator.run)
     live = on.begin()
-    await gate.reached.wait()
-    await on.runner.cancel(live)
+    await validator.reached.wait()
+    await on.supervisor.cancel(live)
     await on.worker.cleaned_up.wait()
     (turn,) = on.worker.canceled_turns
     assert (turn.task_id, turn.message) == ("t-1", user_message())
@@ -505,7 +507,7 @@ async def test_a_turn_that_ignores_it_is_left_behind(caplog: pytest.LogCaptureFi
     on = await stage(run)
     live = on.begin()
     await reached.wait()
-    await on.runner.cancel(live)
+    await on.supervisor.cancel(live)
     await on.worker.cleaned_up.wait()
     assert caplog.messages == ["task t-1: its code ignores cancellation; it is left behind"]
     release.set()
@@ -515,32 +517,32 @@ async def test_a_turn_that_ignores_it_is_left_behind(caplog: pytest.LogCaptureFi
 
 
 async def test_a_task_is_canceled_once() -> None:
-    gate = Gate()
-    on = await stage(gate.run)
+    validator = RequestValidator()
+    on = await stage(validator.run)
     live = on.begin()
-    await gate.reached.wait()
-    await on.runner.cancel(live)
+    await validator.reached.wait()
+    await on.supervisor.cancel(live)
     with pytest.raises(TaskNotCancelableError):
-        await on.runner.cancel(live)
-    await on.runner.drain(0)
+        await on.supervisor.cancel(live)
+    await on.supervisor.drain(0)
 
 
 async def test_a_message_that_waits_when_its_task_is_canceled_joins_the_history() -> None:
-    gate = Gate()
-    on = await stage(gate.run)
+    validator = RequestValidator()
+    on = await stage(validator.run)
     live = on.begin()
-    await gate.reached.wait()
+    await validator.reached.wait()
     settled = await on.deliver(live, "one")
-    await on.runner.cancel(live)
+    await on.supervisor.cancel(live)
     await settled
     assert [m.message_id for m in (await on.task()).history] == ["m-1", "one"]
-    await on.runner.drain(0)
+    await on.supervisor.drain(0)
 
 
 async def test_a_task_without_a_turn_is_canceled_and_cleaned_up_after() -> None:
     on = await stage()
-    live = await on.runner.adopt(await unfinished(on))
-    await on.runner.cancel(live)
+    live = await on.supervisor.adopt(await unfinished(on))
+    await on.supervisor.cancel(live)
     assert (await on.task("t-0")).status.state is CANCELED
     await on.worker.cleaned_up.wait()
     (turn,) = on.worker.canceled_turns

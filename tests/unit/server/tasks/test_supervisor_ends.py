@@ -13,14 +13,14 @@ from dragoman.errors import (
 )
 from dragoman.model.messages import Message
 from dragoman.model.operations import SendMessageRequest
-from dragoman.server.tasks.delivery import Errand
+from dragoman.server.tasks.delivery import Delivery
 from dragoman.server.tasks.slots import Limits
 from dragoman.server.tasks.watcher import TaskLostError
 from dragoman.service.worker import Completed, Outcome, Turn
 from dragoman.stores.base import TaskWrite
 from tests.support.server.fakes import (
     SCOPE,
-    Gate,
+    RequestValidator,
     ScriptedWorker,
     agent_message,
     user_message,
@@ -45,19 +45,19 @@ from tests.support.server.running import (
 async def test_an_adopted_task_goes_on_under_a_new_lease() -> None:
     on = await stage()
     stored = await unfinished(on)
-    live = await on.runner.adopt(stored)
+    live = await on.supervisor.adopt(stored)
     assert live.epoch == stored.epoch + 1
     assert (live.standing.seq, live.standing.state) == (stored.seq, stored.state)
-    assert on.runner.find(SCOPE, "t-0") is live
+    assert on.supervisor.find(SCOPE, "t-0") is live
 
 
 async def test_a_task_that_its_last_holder_has_ended_after_all_cannot_be_adopted() -> None:
     on = await stage()
     stored = await unfinished(on)
-    live = await on.runner.adopt(stored)
-    await on.runner.cancel(live)
+    live = await on.supervisor.adopt(stored)
+    await on.supervisor.cancel(live)
     with pytest.raises(TaskLostError):
-        await on.runner.adopt(replace(stored, epoch=live.epoch))
+        await on.supervisor.adopt(replace(stored, epoch=live.epoch))
 
 
 async def test_what_its_last_holder_wrote_last_is_part_of_an_adopted_task() -> None:
@@ -65,7 +65,7 @@ async def test_what_its_last_holder_wrote_last_is_part_of_an_adopted_task() -> N
     stored = await unfinished(on)
     # Read before that was written; the lease has not changed since.
     old = replace(stored, seq=1, tail=stored.tail[:1])
-    assert (await on.runner.adopt(old)).standing.seq == stored.seq
+    assert (await on.supervisor.adopt(old)).standing.seq == stored.seq
 
 
 async def test_a_task_another_has_taken_over_cannot_be_adopted() -> None:
@@ -73,19 +73,19 @@ async def test_a_task_another_has_taken_over_cannot_be_adopted() -> None:
     stored = await unfinished(on)
     await on.store.take_over(stored.id, stored.epoch)
     with pytest.raises(UnavailableError, match="another server"):
-        await on.runner.adopt(stored)
-    assert on.runner.find(SCOPE, "t-0") is None
+        await on.supervisor.adopt(stored)
+    assert on.supervisor.find(SCOPE, "t-0") is None
 
 
 async def test_a_task_is_adopted_once_however_many_ask_for_it() -> None:
     on = await stage()
     stored = await unfinished(on)
-    first, second = await asyncio.gather(on.runner.adopt(stored), on.runner.adopt(stored))
+    first, second = await asyncio.gather(on.supervisor.adopt(stored), on.supervisor.adopt(stored))
     assert first is second
-    assert await on.runner.adopt(stored) is first
+    assert await on.supervisor.adopt(stored) is first
     current = await on.store.load(SCOPE, "t-0")
     assert current is not None
-    assert await on.runner.adopt(current) is first
+    assert await on.supervisor.adopt(current) is first
     assert current.epoch == stored.epoch + 1
 
 
@@ -93,21 +93,21 @@ async def test_who_asks_for_a_task_and_goes_away_does_not_take_it_from_others() 
     on = await stage()
     stored = await unfinished(on)
     async with asyncio.TaskGroup() as group:
-        gone = group.create_task(on.runner.adopt(stored))
-        other = group.create_task(on.runner.adopt(stored))
+        gone = group.create_task(on.supervisor.adopt(stored))
+        other = group.create_task(on.supervisor.adopt(stored))
         await asyncio.sleep(0)
         gone.cancel()
-    assert on.runner.find(SCOPE, "t-0") is other.result()
+    assert on.supervisor.find(SCOPE, "t-0") is other.result()
 
 
 async def test_a_task_that_is_put_aside_again_at_once_is_not_handed_out() -> None:
     on = await stage()
     stored = await unfinished(on)
-    adoption = asyncio.ensure_future(on.runner.adopt(stored))
+    adoption = asyncio.ensure_future(on.supervisor.adopt(stored))
     for _ in range(50):
         await asyncio.sleep(0)
-        if (live := on.runner.held(stored.id)) is not None:
-            on.runner.put_aside(live)
+        if (live := on.supervisor.held(stored.id)) is not None:
+            on.supervisor.put_aside(live)
             break
     with pytest.raises(TaskLostError):
         await adoption
@@ -127,9 +127,9 @@ async def test_an_adopted_task_knows_when_to_be_woken_and_how_often_it_was_tried
     )
     on.store.append(plan, lambda _: None)
     await asyncio.sleep(0)
-    live = await on.runner.adopt(await on.stored("t-0"))
+    live = await on.supervisor.adopt(await on.stored("t-0"))
     assert live.attempts == 2
-    await on.runner.cancel(live)
+    await on.supervisor.cancel(live)
     assert (await on.stored("t-0")).wake_at_ms == 0
 
 
@@ -138,24 +138,24 @@ async def test_while_the_store_is_down_nothing_is_adopted() -> None:
     stored = await unfinished(on)
     await on.store.close()
     with pytest.raises(UnavailableError, match="store is not available"):
-        await on.runner.adopt(stored)
+        await on.supervisor.adopt(stored)
 
 
 async def test_an_adopted_task_that_another_takes_over_is_dropped() -> None:
     on = await stage()
-    live = await on.runner.adopt(await unfinished(on))
+    live = await on.supervisor.adopt(await unfinished(on))
     on.store.failure = ConflictError("t-0")
     with pytest.raises(UnavailableError, match="taken over"):
-        await on.runner.cancel(live)
-    assert on.runner.find(SCOPE, "t-0") is None
+        await on.supervisor.cancel(live)
+    assert on.supervisor.find(SCOPE, "t-0") is None
 
 
 async def test_a_task_that_is_given_up_has_failed_and_says_why() -> None:
     on = await stage()
-    await on.runner.give_up(await unfinished(on), "The server was restarted")
+    await on.supervisor.give_up(await unfinished(on), "The server was restarted")
     task = await on.task("t-0")
     assert (task.status.state, status_text(task)) == (FAILED, "The server was restarted")
-    assert on.runner.find(SCOPE, "t-0") is None
+    assert on.supervisor.find(SCOPE, "t-0") is None
 
 
 # --- direct answers ---------------------------------------------------------------------------
@@ -166,7 +166,7 @@ async def test_a_direct_answer_comes_from_the_worker() -> None:
         return agent_message(f"to {request.message.message_id}")
 
     on = await stage(answer=answer)
-    assert await on.runner.answer(DIRECT, REQUEST, "c-1") == agent_message("to m-1")
+    assert await on.supervisor.answer(DIRECT, REQUEST, "c-1") == agent_message("to m-1")
 
 
 async def test_a_direct_answer_goes_on_when_nobody_waits_for_it() -> None:
@@ -181,7 +181,7 @@ async def test_a_direct_answer_goes_on_when_nobody_waits_for_it() -> None:
 
     on = await stage(answer=answer)
     async with asyncio.TaskGroup() as group:
-        asking = group.create_task(on.runner.answer(DIRECT, REQUEST, "c-1"))
+        asking = group.create_task(on.supervisor.answer(DIRECT, REQUEST, "c-1"))
         await reached.wait()
         asking.cancel()
     release.set()
@@ -199,9 +199,9 @@ async def test_a_direct_answer_that_does_not_come_before_the_end_is_unavailable(
 
     on = await stage(answer=answer)
     async with asyncio.TaskGroup() as group:
-        group.create_task(expect_shutdown(on.runner.answer(DIRECT, REQUEST, "c-1")))
+        group.create_task(expect_shutdown(on.supervisor.answer(DIRECT, REQUEST, "c-1")))
         await reached.wait()
-        await on.runner.drain(0)
+        await on.supervisor.drain(0)
 
 
 async def expect_shutdown(waiting: Awaitable[object]) -> None:
@@ -214,22 +214,22 @@ async def expect_shutdown(waiting: Awaitable[object]) -> None:
 
 async def test_a_server_that_stops_takes_no_new_work() -> None:
     on = await stage()
-    assert not on.runner.is_draining
-    await on.runner.drain(0)
-    assert on.runner.is_draining
+    assert not on.supervisor.is_draining
+    await on.supervisor.drain(0)
+    assert on.supervisor.is_draining
     with pytest.raises(UnavailableError, match="shutting down"):
         on.begin()
 
 
 async def test_running_turns_may_finish() -> None:
-    gate = Gate()
-    on = await stage(gate.run)
+    validator = RequestValidator()
+    on = await stage(validator.run)
     live = on.begin()
-    await gate.reached.wait()
+    await validator.reached.wait()
     async with asyncio.TaskGroup() as group:
-        group.create_task(on.runner.drain(60))
+        group.create_task(on.supervisor.drain(60))
         await asyncio.sleep(0)
-        gate.opened.set()
+        validator.opened.set()
     assert live.is_over
     assert (await on.task()).status.state is COMPLETED
 
@@ -243,14 +243,14 @@ async def test_cleaning_up_may_finish() -> None:
             await cleanup.wait()
             cleaned.set()
 
-    gate = Gate()
-    on = Stage(Careful(gate.run), Limits(cancel_grace_seconds=5))
+    validator = RequestValidator()
+    on = Stage(Careful(validator.run), Limits(cancel_grace_seconds=5))
     await on.store.open()
     live = on.begin()
-    await gate.reached.wait()
-    await on.runner.cancel(live)
+    await validator.reached.wait()
+    await on.supervisor.cancel(live)
     async with asyncio.TaskGroup() as group:
-        draining = group.create_task(on.runner.drain(60))
+        draining = group.create_task(on.supervisor.drain(60))
         await on.worker.cleaned_up.wait()
         assert not draining.done()
         cleanup.set()
@@ -263,28 +263,28 @@ async def test_but_not_beyond_the_grace_period() -> None:
             await super().canceled(turn)
             await asyncio.Event().wait()
 
-    gate = Gate()
-    on = Stage(Endless(gate.run), Limits(cancel_grace_seconds=0))
+    validator = RequestValidator()
+    on = Stage(Endless(validator.run), Limits(cancel_grace_seconds=0))
     await on.store.open()
     live = on.begin()
-    await gate.reached.wait()
-    await on.runner.cancel(live)
+    await validator.reached.wait()
+    await on.supervisor.cancel(live)
     await on.worker.cleaned_up.wait()
-    await on.runner.drain(0)
+    await on.supervisor.drain(0)
     assert (await on.task()).status.state is CANCELED
 
 
 async def test_a_message_on_its_way_to_the_store_is_refused_at_the_end() -> None:
-    gate = Gate()
-    on = await stage(gate.run)
+    validator = RequestValidator()
+    on = await stage(validator.run)
     live = on.begin()
-    await gate.reached.wait()
+    await validator.reached.wait()
     on.store.takes_messages.clear()
     async with asyncio.TaskGroup() as group:
         group.create_task(expect_refusal(on.deliver(live, "one")))
         await asyncio.sleep(0)
         await asyncio.sleep(0)
-        await on.runner.drain(0)
+        await on.supervisor.drain(0)
     assert not live.inbox
 
 
@@ -304,8 +304,8 @@ async def test_a_message_that_comes_in_the_very_moment_of_the_end_is_refused() -
     for _ in range(10):
         await asyncio.sleep(0)
     assert live.pause is not None
-    delivery = on.runner.deliver(live, Errand(message=user_message("more", "m-2")), None)
-    await on.runner.drain(0)
+    delivery = on.supervisor.deliver(live, Delivery(message=user_message("more", "m-2")), None)
+    await on.supervisor.drain(0)
     with pytest.raises(UnavailableError):
         await delivery.stored
 
@@ -317,17 +317,17 @@ async def test_turns_that_wait_for_their_client_are_not_waited_for(
     on = await stage(ask)
     live = on.begin()
     await live.settled()
-    await on.runner.drain(60)
+    await on.supervisor.drain(60)
     assert caplog.messages == ["unfinished, left for the next start: 1"]
     assert (await on.task()).status.state is INPUT_REQUIRED
 
 
 async def test_whoever_waits_for_what_is_left_is_told_to_come_back() -> None:
-    gate = Gate()
-    on = await stage(gate.run)
+    validator = RequestValidator()
+    on = await stage(validator.run)
     live = on.begin()
     settled = live.settled()
-    await gate.reached.wait()
-    await on.runner.drain(0)
+    await validator.reached.wait()
+    await on.supervisor.drain(0)
     with pytest.raises(UnavailableError, match="shutting down"):
         await settled

@@ -13,13 +13,13 @@ from dragoman.errors import (
 )
 from dragoman.model.messages import text_of
 from dragoman.model.tasks import Task
-from dragoman.server.tasks.delivery import Errand
+from dragoman.server.tasks.delivery import Delivery
 from dragoman.server.tasks.streams import Follower
 from dragoman.server.tasks.turns import STORE_POLL_SECONDS
 from dragoman.service.worker import Completed, Outcome, Suspended, Turn
 from tests.support.server.fakes import (
     SCOPE,
-    Gate,
+    RequestValidator,
     agent_message,
     user_message,
 )
@@ -39,18 +39,18 @@ from tests.support.server.running import (
 async def test_a_task_another_replica_has_taken_is_dropped(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    gate = Gate()
-    on = await stage(gate.run)
+    validator = RequestValidator()
+    on = await stage(validator.run)
     live = on.begin()
-    await gate.reached.wait()
+    await validator.reached.wait()
     await live.durable()
     settled = live.settled()
     on.store.failure = ConflictError("t-1")
     with pytest.raises(UnavailableError, match="taken over"):
-        await on.runner.cancel(live)
+        await on.supervisor.cancel(live)
     with pytest.raises(UnavailableError, match="taken over"):
         await settled
-    assert on.runner.find(SCOPE, "t-1") is None
+    assert on.supervisor.find(SCOPE, "t-1") is None
     assert live.turn is not None
     await asyncio.wait([live.turn])
     assert live.turn.cancelled()
@@ -60,10 +60,10 @@ async def test_a_task_another_replica_has_taken_is_dropped(
 
 
 async def test_who_follows_a_task_another_replica_has_taken_is_sent_away() -> None:
-    gate = Gate()
-    on = await stage(gate.run)
+    validator = RequestValidator()
+    on = await stage(validator.run)
     live = on.begin()
-    await gate.reached.wait()
+    await validator.reached.wait()
     await live.durable()
     follower = Follower(live.channel, first=None, cursor=0)
     assert [event.seq for event in await anext(follower)] == [1, 2]
@@ -71,7 +71,7 @@ async def test_who_follows_a_task_another_replica_has_taken_is_sent_away() -> No
     async with asyncio.TaskGroup() as group:
         rest = group.create_task(all_of(follower))
         with pytest.raises(UnavailableError):
-            await on.runner.cancel(live)
+            await on.supervisor.cancel(live)
     assert rest.result() == []
 
 
@@ -80,23 +80,23 @@ async def all_of(follower: Follower) -> list[int]:
 
 
 async def test_a_task_another_owner_has_taken_gives_its_slot_back() -> None:
-    gate = Gate()
-    on = await stage(gate.run, running_turns=1, waiting_turns=0)
+    validator = RequestValidator()
+    on = await stage(validator.run, running_turns=1, waiting_turns=0)
     live = on.begin()
-    await gate.reached.wait()
+    await validator.reached.wait()
     await live.durable()
     on.store.failure = ConflictError("t-1")
     with pytest.raises(UnavailableError):
-        await on.runner.cancel(live)
-    on.runner.check()
+        await on.supervisor.cancel(live)
+    on.supervisor.check()
 
 
 # --- a turn that is not to be run again -------------------------------------------------------
 
 
 async def test_a_task_that_was_never_stored_is_dropped(caplog: pytest.LogCaptureFixture) -> None:
-    gate = Gate()
-    on = await stage(gate.run)
+    validator = RequestValidator()
+    on = await stage(validator.run)
     on.store.failure = StoreUnavailableError("disk full")
     live = on.begin()
     settled = live.settled()
@@ -107,7 +107,7 @@ async def test_a_task_that_was_never_stored_is_dropped(caplog: pytest.LogCapture
     on.clock.advance(1)
     assert live.turn is not None
     await asyncio.wait([live.turn])
-    assert on.runner.find(SCOPE, "t-1") is None
+    assert on.supervisor.find(SCOPE, "t-1") is None
     assert "task t-1 was never stored; its turn is stopped" in caplog.messages
 
 
@@ -160,14 +160,14 @@ async def test_a_turn_whose_output_was_lost_is_told_and_its_task_fails(
 
 
 async def test_a_task_whose_end_was_lost_is_ended_again() -> None:
-    gate = Gate()
-    on = await stage(gate.run, resumes=False)
+    validator = RequestValidator()
+    on = await stage(validator.run, resumes=False)
     live = on.begin()
-    await gate.reached.wait()
+    await validator.reached.wait()
     await live.durable()
     on.store.failure = StoreUnavailableError("disk full")
     settled = live.settled()
-    gate.opened.set()
+    validator.opened.set()
     with pytest.raises(UnavailableError):
         await settled
     await on.clock.until_asleep()
@@ -211,12 +211,12 @@ async def test_a_turn_that_ends_during_an_outage_waits_for_the_store() -> None:
 async def test_a_message_that_cannot_be_stored_during_an_outage_is_refused(
     resumes: bool,  # noqa: FBT001 - a row of a table
 ) -> None:
-    gate = Gate()
-    on = await stage(gate.run, resumes=resumes)
+    validator = RequestValidator()
+    on = await stage(validator.run, resumes=resumes)
     live = on.begin()
-    await gate.reached.wait()
+    await validator.reached.wait()
     await live.durable()
-    delivery = on.runner.deliver(live, Errand(message=user_message("one", "one")), None)
+    delivery = on.supervisor.deliver(live, Delivery(message=user_message("one", "one")), None)
     on.store.failure = StoreUnavailableError("disk full")
     live.execute(Say(agent_message("lost")))
     with pytest.raises(UnavailableError):
@@ -227,7 +227,7 @@ async def test_a_message_that_cannot_be_stored_during_an_outage_is_refused(
     await on.clock.until_asleep()
     on.store.failure = None
     on.clock.advance(1)
-    gate.opened.set()
+    validator.opened.set()
     await live.settled()
     assert [m.message_id for m in (await on.task()).history] == ["m-1"]
 

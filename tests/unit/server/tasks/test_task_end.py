@@ -9,7 +9,7 @@ from dragoman.engine.effects import NextTurn
 from dragoman.errors import SentBeforeError, UnreadError
 from dragoman.model.tasks import TaskState
 from dragoman.server.tasks.ending import is_ending
-from dragoman.server.tasks.known_numbers import Seen
+from dragoman.server.tasks.known_numbers import KnownNumbers
 from dragoman.stores.base import WHOLE_INBOX
 from tests.support.server.fakes import Live, agent_message, chunk, user_message
 from tests.support.server.living import COMPLETED, DOWN, begun, pass_over, queue
@@ -20,7 +20,7 @@ REFUSED = UnreadError("t-1")
 async def shared() -> Live:
     """Return a task at work, in a store that others post to."""
     live = await begun()
-    live.task.seen = Seen()
+    live.task.seen = KnownNumbers()
     return live
 
 

@@ -7,14 +7,14 @@ from dragoman.errors import InvalidAgentResponseError, StoreUnavailableError, Un
 from dragoman.model.messages import Message
 from dragoman.model.parts import Part
 from dragoman.model.tasks import Artifact, TaskState
-from dragoman.server.tasks.delivery import Answer, Errand, decode_answer, encode
+from dragoman.server.tasks.delivery import Answer, Delivery, decode_answer, encode
 from dragoman.server.tasks.log import BREATH_EVENTS
-from dragoman.server.tasks.slots import Seat, Slots
+from dragoman.server.tasks.slots import Slot, Slots
 from dragoman.server.tasks.turn import ASK, BACKLOG_EVENTS, LiveTurn, question_name
 from dragoman.service.worker import Suspended, Turn
 from tests.support.server.fakes import Live, agent_message, user_message
 
-ERRAND = Errand(
+ERRAND = Delivery(
     message=user_message(),
     metadata={"k": 1},
     extensions=("https://example.com/x",),
@@ -29,13 +29,13 @@ class Stage:
     def __init__(self) -> None:
         self.live = Live()
         self.slots = Slots(1, 10)
-        self.seat = Seat(self.slots)
-        self.live.task.seat = self.seat
-        self.turn = LiveTurn(self.live.task, ERRAND, self.seat, self.live.clock)
+        self.slot = Slot(self.slots)
+        self.live.task.slot = self.slot
+        self.turn = LiveTurn(self.live.task, ERRAND, self.slot, self.live.clock)
 
     async def begin(self) -> None:
         """Take the slot and make the beginning durable."""
-        await self.seat.taken()
+        await self.slot.taken()
         self.live.begin()
         await self.commit()
 
@@ -54,7 +54,7 @@ class Stage:
         await self.commit()
         return asking
 
-    def answer(self, errand: Errand) -> None:
+    def answer(self, errand: Delivery) -> None:
         """Answer as the runner does."""
         task = self.live.task
         name = question_name(is_auth=task.standing.state is TaskState.AUTH_REQUIRED)
@@ -145,7 +145,7 @@ async def test_code_that_publishes_without_waiting_lets_others_run_now_and_then(
 
 async def test_the_first_chunk_of_a_task_goes_out_before_the_second_is_made() -> None:
     stage = Stage()
-    await stage.seat.taken()
+    await stage.slot.taken()
     stage.live.begin()
     await stage.turn.artifact(REPORT)
     (write,) = stage.live.store.writes
@@ -236,7 +236,7 @@ async def test_asking_pauses_the_task_until_the_answer_comes(
     async with asyncio.TaskGroup() as group:
         asking = await stage.ask(group, is_auth=is_auth)
         assert stage.live.task.standing.state is state
-        stage.answer(Errand(message=user_message("that")))
+        stage.answer(Delivery(message=user_message("that")))
     assert asking.result() == user_message("that")
     assert stage.live.task.standing.state is TaskState.WORKING
 
@@ -244,7 +244,7 @@ async def test_asking_pauses_the_task_until_the_answer_comes(
 async def test_the_answer_is_the_new_errand(stage: Stage) -> None:
     async with asyncio.TaskGroup() as group:
         await stage.ask(group)
-        stage.answer(Errand(message=user_message("that"), metadata={"k": 2}, extensions=("u",)))
+        stage.answer(Delivery(message=user_message("that"), metadata={"k": 2}, extensions=("u",)))
     assert stage.turn.message == user_message("that")
     assert (stage.turn.metadata, stage.turn.extensions) == ({"k": 2}, ("u",))
 
@@ -253,7 +253,7 @@ async def test_while_asking_the_slot_is_free_for_others(stage: Stage) -> None:
     async with asyncio.TaskGroup() as group:
         asking = await stage.ask(group)
         assert stage.slots.take() is None
-        stage.answer(Errand(message=user_message("that")))
+        stage.answer(Delivery(message=user_message("that")))
         await asyncio.sleep(0)
         assert not asking.done()
         stage.slots.give_back()
@@ -306,7 +306,7 @@ async def test_nor_does_it_go_on_without_one_when_the_answer_came_but_no_slot(
     async with asyncio.TaskGroup() as group:
         asking = await stage.ask(group)
         assert stage.slots.take() is None
-        stage.answer(Errand(message=user_message("that")))
+        stage.answer(Delivery(message=user_message("that")))
         await asyncio.sleep(0)
         asking.cancel()
     async with asyncio.TaskGroup() as group:
@@ -314,7 +314,7 @@ async def test_nor_does_it_go_on_without_one_when_the_answer_came_but_no_slot(
         await asyncio.sleep(0)
         assert not saying.done()
         stage.slots.give_back()
-    stage.seat.leave()
+    stage.slot.leave()
     assert stage.slots.take() is None
 
 
@@ -340,7 +340,7 @@ async def test_a_turn_canceled_while_it_asks_waits_no_more(stage: Stage) -> None
         asking = await stage.ask(group)
         asking.cancel()
     assert stage.live.task.pause is None
-    stage.seat.leave()
+    stage.slot.leave()
     assert stage.slots.take() is None
 
 

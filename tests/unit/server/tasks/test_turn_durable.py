@@ -10,8 +10,8 @@ from dragoman.engine.journal import JournalEntry, Replay
 from dragoman.errors import DivergedError, NoAnswerError, StoreUnavailableError, UnavailableError
 from dragoman.model.parts import Part
 from dragoman.model.tasks import Artifact, TaskState
-from dragoman.server.tasks.delivery import Answer, Errand, decode_answer, encode
-from dragoman.server.tasks.slots import Seat, Slots
+from dragoman.server.tasks.delivery import Answer, Delivery, decode_answer, encode
+from dragoman.server.tasks.slots import Slot, Slots
 from dragoman.server.tasks.turn import ASK, LiveTurn, question_name
 from dragoman.service.branches import MAIN, branch
 from dragoman.service.worker import Suspended
@@ -19,7 +19,7 @@ from dragoman.stores.base import TaskWrite
 from tests.support.server.fakes import Live, agent_message, user_message
 from tests.support.server.living import queue
 
-THAT = Errand(message=user_message("that"), metadata={"k": 1})
+THAT = Delivery(message=user_message("that"), metadata={"k": 1})
 
 
 class Stage:
@@ -28,19 +28,19 @@ class Stage:
     def __init__(self, *results: tuple[str, str, bytes]) -> None:
         self.live = Live()
         self.slots = Slots(1, 10)
-        self.seat = Seat(self.slots)
-        self.live.task.seat = self.seat
+        self.slot = Slot(self.slots)
+        self.live.task.slot = self.slot
         journal = [
             JournalEntry(n=n, kind=kind, name=name, result=result)
             for n, (kind, name, result) in enumerate(results, 1)
         ]
         replay = Replay("t-1", "c-1", journal, ()) if results else None
         self.turn = LiveTurn(
-            self.live.task, Errand(message=user_message()), self.seat, self.live.clock, replay
+            self.live.task, Delivery(message=user_message()), self.slot, self.live.clock, replay
         )
 
     async def begin(self) -> "Stage":
-        await self.seat.taken()
+        await self.slot.taken()
         self.live.begin()
         await self.commit()
         return self
@@ -439,7 +439,7 @@ async def test_that_nothing_waited_is_recorded_too(stage: Stage) -> None:
 
 
 async def test_what_was_taken_is_given_again_and_nothing_else() -> None:
-    old = Errand(message=user_message("old", "old"))
+    old = Delivery(message=user_message("old", "old"))
     stage = await Stage(
         ("message", "", encode(Answer(errand=old))), ("message", "", encode(Answer()))
     ).begin()

@@ -15,12 +15,18 @@ from dragoman.model.messages import Message, Role, text_of
 from dragoman.model.operations import SendMessageRequest
 from dragoman.model.parts import Part
 from dragoman.model.tasks import Artifact, TaskState, TaskStatus
-from dragoman.server.tasks.delivery import Errand, QueuedErrand
-from dragoman.server.tasks.slots import Seat, Slots
+from dragoman.server.tasks.delivery import Delivery, QueuedDelivery
+from dragoman.server.tasks.slots import Slot, Slots
 from dragoman.server.tasks.task import LiveTask
 from dragoman.server.tasks.turns import STORE_POLL_SECONDS, Turns
 from dragoman.service.worker import Completed, Failed, Outcome, Plan, Refused, Turn
-from tests.support.server.fakes import Gate, Live, ScriptedWorker, agent_message, user_message
+from tests.support.server.fakes import (
+    Live,
+    RequestValidator,
+    ScriptedWorker,
+    agent_message,
+    user_message,
+)
 
 REQUEST = SendMessageRequest(message=user_message())
 DIRECT = Plan(skill_id="echo", is_direct=True)
@@ -54,17 +60,17 @@ class Stage:
 
     def begin(self, group: asyncio.TaskGroup) -> "asyncio.Task[None]":
         """Begin the task and its turns, as the runner does."""
-        self.live.task.seat = seat = Seat(self.slots)
-        errand = Errand(message=user_message())
-        turns = group.create_task(self.turns.run(self.live.task, errand, seat))
+        self.live.task.slot = slot = Slot(self.slots)
+        errand = Delivery(message=user_message())
+        turns = group.create_task(self.turns.run(self.live.task, errand, slot))
         self.live.do(Begin(errand.message))
         return turns
 
-    def enqueue(self, text: str) -> QueuedErrand:
+    def enqueue(self, text: str) -> QueuedDelivery:
         """Put a message into the inbox that is on its way to the store."""
         message = user_message(text, text)
         self.live.do(Deliver(message))
-        item = QueuedErrand(Errand(message=message))
+        item = QueuedDelivery(Delivery(message=message))
         self.live.task.inbox.append(item)
         return item
 
@@ -230,11 +236,11 @@ async def test_a_turn_begins_when_it_has_its_slot_and_gives_it_back() -> None:
 
 
 async def test_a_turn_that_is_stopped_gives_its_slot_back() -> None:
-    gate = Gate()
-    on = Stage(gate.run)
+    validator = RequestValidator()
+    on = Stage(validator.run)
     async with asyncio.TaskGroup() as group:
         turns = on.begin(group)
-        await gate.reached.wait()
+        await validator.reached.wait()
         assert not on.take_slot()
         turns.cancel()
     assert on.slots.waiting == 0
@@ -256,22 +262,22 @@ async def test_a_turn_that_is_stopped_while_it_waits_for_a_slot_leaves_the_queue
 
 
 async def test_a_message_that_waits_gets_the_next_turn() -> None:
-    gate = Gate()
+    validator = RequestValidator()
     seen: list[str] = []
 
     async def run(turn: Turn) -> Outcome:
         seen.append(text_of(turn.message.parts))
-        return await gate.run(turn)
+        return await validator.run(turn)
 
     on = Stage(run)
     async with asyncio.TaskGroup() as group:
         on.begin(group)
-        await gate.reached.wait()
+        await validator.reached.wait()
         item = on.enqueue("one")
         item.stored.set_result(7)
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         item.waiters.append(waiter)
-        gate.opened.set()
+        validator.opened.set()
     assert seen == ["hello", "one"]
     assert on.status.state is TaskState.COMPLETED
     assert not waiter.done()
@@ -281,13 +287,13 @@ async def test_a_message_that_waits_gets_the_next_turn() -> None:
 
 
 async def test_a_message_that_is_being_stored_is_waited_for() -> None:
-    gate = Gate()
-    on = Stage(gate.run)
+    validator = RequestValidator()
+    on = Stage(validator.run)
     async with asyncio.TaskGroup() as group:
         on.begin(group)
-        await gate.reached.wait()
+        await validator.reached.wait()
         item = on.enqueue("one")
-        gate.opened.set()
+        validator.opened.set()
         await passes()
         assert not on.live.task.standing.has_ended
         item.stored.set_result(1)
@@ -295,26 +301,26 @@ async def test_a_message_that_is_being_stored_is_waited_for() -> None:
 
 
 async def test_a_turn_stopped_while_a_message_is_being_stored_leaves_that_alone() -> None:
-    gate = Gate()
-    on = Stage(gate.run)
+    validator = RequestValidator()
+    on = Stage(validator.run)
     async with asyncio.TaskGroup() as group:
         turns = on.begin(group)
-        await gate.reached.wait()
+        await validator.reached.wait()
         item = on.enqueue("one")
-        gate.opened.set()
+        validator.opened.set()
         await passes()
         turns.cancel()
     assert not item.stored.done()
 
 
 async def test_a_message_that_could_not_be_stored_gets_no_turn() -> None:
-    gate = Gate()
-    on = Stage(gate.run)
+    validator = RequestValidator()
+    on = Stage(validator.run)
     async with asyncio.TaskGroup() as group:
         on.begin(group)
-        await gate.reached.wait()
+        await validator.reached.wait()
         item = on.enqueue("one")
-        gate.opened.set()
+        validator.opened.set()
         await passes()
         on.live.task.inbox.remove(item)
         on.live.do(Withdraw())
@@ -324,13 +330,13 @@ async def test_a_message_that_could_not_be_stored_gets_no_turn() -> None:
 
 
 async def test_a_task_canceled_while_a_message_is_being_stored_has_no_next_turn() -> None:
-    gate = Gate()
-    on = Stage(gate.run)
+    validator = RequestValidator()
+    on = Stage(validator.run)
     async with asyncio.TaskGroup() as group:
         on.begin(group)
-        await gate.reached.wait()
+        await validator.reached.wait()
         item = on.enqueue("one")
-        gate.opened.set()
+        validator.opened.set()
         await passes()
         on.live.do(Cancel())
         item.stored.set_result(1)
@@ -342,29 +348,29 @@ async def test_a_task_canceled_while_a_message_is_being_stored_has_no_next_turn(
 
 
 async def test_a_turn_begins_when_the_store_is_back() -> None:
-    gate = Gate()
-    on = Stage(gate.run)
+    validator = RequestValidator()
+    on = Stage(validator.run)
     assert on.take_slot()
     async with asyncio.TaskGroup() as group:
         on.begin(group)
         on.live.task.failure = UnavailableError()
         on.slots.give_back()
         await on.live.clock.until_asleep()
-        assert not gate.reached.is_set()
+        assert not validator.reached.is_set()
         on.live.task.failure = None
         on.live.clock.advance(STORE_POLL_SECONDS)
-        await gate.reached.wait()
-        gate.opened.set()
+        await validator.reached.wait()
+        validator.opened.set()
 
 
 async def test_a_turn_ends_when_the_store_is_back() -> None:
-    gate = Gate()
-    on = Stage(gate.run)
+    validator = RequestValidator()
+    on = Stage(validator.run)
     async with asyncio.TaskGroup() as group:
         on.begin(group)
-        await gate.reached.wait()
+        await validator.reached.wait()
         on.live.task.failure = UnavailableError()
-        gate.opened.set()
+        validator.opened.set()
         await on.live.clock.until_asleep()
         on.live.clock.advance(STORE_POLL_SECONDS)
         await on.live.clock.until_asleep()  # Not yet.
@@ -405,7 +411,7 @@ async def reply(request: SendMessageRequest) -> Message:
 async def answered(on: Stage) -> Message:
     """Have a message answered; either way, the slot is free after that."""
     future: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
-    await on.turns.answer(DIRECT, REQUEST, "c-1", future, Seat(on.slots))
+    await on.turns.answer(DIRECT, REQUEST, "c-1", future, Slot(on.slots))
     assert on.take_slot()
     return future.result()
 
@@ -452,7 +458,7 @@ async def test_a_direct_answer_waits_for_its_slot() -> None:
     assert on.take_slot()
     future: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
     async with asyncio.TaskGroup() as group:
-        group.create_task(on.turns.answer(DIRECT, REQUEST, "c-1", future, Seat(on.slots)))
+        group.create_task(on.turns.answer(DIRECT, REQUEST, "c-1", future, Slot(on.slots)))
         await passes()
         assert not future.done()
         on.slots.give_back()
@@ -468,7 +474,7 @@ async def test_a_direct_answer_that_is_stopped_is_unavailable() -> None:
     on = Stage(answer=wait)
     future: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
     async with asyncio.TaskGroup() as group:
-        work = on.turns.answer(DIRECT, REQUEST, "c-1", future, Seat(on.slots))
+        work = on.turns.answer(DIRECT, REQUEST, "c-1", future, Slot(on.slots))
         answering = group.create_task(work)
         await passes()
         answering.cancel()

@@ -7,7 +7,7 @@ import pytest
 from dragoman.engine.commands import Cancel
 from dragoman.model.base import JsonObject
 from dragoman.model.messages import text_of
-from dragoman.server.tasks.delivery import Errand, decode_errand
+from dragoman.server.tasks.delivery import Delivery, decode_delivery
 from dragoman.server.tasks.turns import STORE_POLL_SECONDS
 from dragoman.service.principal import Principal
 from dragoman.service.worker import Completed, Outcome, Turn
@@ -23,7 +23,7 @@ from tests.support.server.running import (
     unfinished,
 )
 
-ERRAND = Errand(
+ERRAND = Delivery(
     message=user_message("hello"),
     metadata={"k": 1},
     extensions=("https://example.com/x",),
@@ -56,19 +56,19 @@ class Witness:
 
 async def run_again(on: Stage, witness: Witness) -> None:
     """Stop a turn as the end of its process does, and run it again."""
-    (live,) = on.runner.tasks()
-    on.runner.put_aside(live)
+    (live,) = on.supervisor.tasks()
+    on.supervisor.put_aside(live)
     witness.is_second = True
-    back = await on.runner.adopt(await on.stored("t-1"))
+    back = await on.supervisor.adopt(await on.stored("t-1"))
     settled = back.settled()
-    on.runner.run_again(back)
+    on.supervisor.run_again(back)
     await settled
 
 
 async def test_a_turn_is_run_again_with_what_came_with_its_message() -> None:
     witness = Witness()
     on = await stage(witness.run)
-    live = on.runner.begin("t-1", NEW_TASK, ERRAND, None)
+    live = on.supervisor.begin("t-1", NEW_TASK, ERRAND, None)
     await witness.reached.wait()
     await live.durable()
     await run_again(on, witness)
@@ -86,7 +86,9 @@ async def test_a_turn_that_is_run_again_has_the_caller_that_it_had() -> None:
         return await witness.run(turn)
 
     on = await stage(run)
-    live = on.runner.begin("t-1", NEW_TASK, Errand(message=user_message(), principal=ada), None)
+    live = on.supervisor.begin(
+        "t-1", NEW_TASK, Delivery(message=user_message(), principal=ada), None
+    )
     await witness.reached.wait()
     await live.durable()
     await run_again(on, witness)
@@ -109,8 +111,8 @@ async def test_what_waits_in_the_inbox_gets_its_turn_after_the_one_that_is_run_a
     on = await stage(witness.run)
     live = on.begin()
     await witness.reached.wait()
-    more = Errand(message=user_message("more", "m-2"), metadata={"k": 2})
-    await on.runner.deliver(live, more, None).stored
+    more = Delivery(message=user_message("more", "m-2"), metadata={"k": 2})
+    await on.supervisor.deliver(live, more, None).stored
     await run_again(on, witness)
     assert [(text, metadata) for text, metadata, *_ in witness.seen] == [
         ("hello", {}),
@@ -118,7 +120,7 @@ async def test_what_waits_in_the_inbox_gets_its_turn_after_the_one_that_is_run_a
         ("more", {"k": 2}),
     ]
     (entry,) = await on.store.read_journal("t-1")
-    assert (entry.kind, decode_errand(entry.result)) == ("turn", more)
+    assert (entry.kind, decode_delivery(entry.result)) == ("turn", more)
 
 
 async def test_a_second_turn_that_was_cut_off_does_not_bring_back_the_first() -> None:
@@ -135,12 +137,12 @@ async def test_a_second_turn_that_was_cut_off_does_not_bring_back_the_first() ->
 
     on = await stage(run)
     live = on.begin()
-    on.runner.deliver(live, Errand(message=user_message("more", "m-2")), None)
+    on.supervisor.deliver(live, Delivery(message=user_message("more", "m-2")), None)
     await reached.wait()
-    on.runner.put_aside(live)
-    back = await on.runner.adopt(await on.stored())
+    on.supervisor.put_aside(live)
+    back = await on.supervisor.adopt(await on.stored())
     settled = back.settled()
-    on.runner.run_again(back)
+    on.supervisor.run_again(back)
     await settled
     assert seen == ["hello", "more", "more"]
     task = await on.task()
@@ -173,10 +175,10 @@ async def test_what_cannot_be_read_now_is_read_later() -> None:
         raise AssertionError
 
     async with successor() as on, killed(on, wait):
-        live = await on.runner.adopt(await on.stored("t-0"))
+        live = await on.supervisor.adopt(await on.stored("t-0"))
         on.store.unread_journals = 2
         settled = live.settled()
-        on.runner.run_again(live)
+        on.supervisor.run_again(live)
         for _ in range(2):
             await on.clock.until_asleep()
             on.clock.advance(STORE_POLL_SECONDS)
@@ -194,17 +196,17 @@ async def test_a_task_that_is_canceled_before_it_can_be_read_is_not_run_and_free
         return Completed()
 
     on = await stage(run, running_turns=1, waiting_turns=0)
-    live = await on.runner.adopt(await unfinished(on))
+    live = await on.supervisor.adopt(await unfinished(on))
     on.store.unread_journals = 10
-    on.runner.run_again(live)
+    on.supervisor.run_again(live)
     await on.clock.until_asleep()
-    await on.runner.cancel(live)
+    await on.supervisor.cancel(live)
     # For whom it was begun is read before the cleanup.
     await on.clock.until_asleep()
     on.store.unread_journals = 0
     on.clock.advance(STORE_POLL_SECONDS)
     await on.worker.cleaned_up.wait()
-    on.runner.check()
+    on.supervisor.check()
     assert ((await on.stored("t-0")).state, runs) == (CANCELED, [])
 
 
@@ -216,12 +218,12 @@ async def test_one_that_has_ended_when_it_is_read_is_not_run_either() -> None:
         return Completed()
 
     on = await stage(run, running_turns=1, waiting_turns=0)
-    live = await on.runner.adopt(await unfinished(on))
-    on.runner.run_again(live)
+    live = await on.supervisor.adopt(await unfinished(on))
+    on.supervisor.run_again(live)
     live.execute(Cancel())
     assert live.turn is not None
     await live.turn
-    on.runner.check()
+    on.supervisor.check()
     assert runs == []
 
 
@@ -229,11 +231,11 @@ async def test_one_that_another_replica_has_taken_over_is_not_run_and_frees_its_
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     on = await stage(running_turns=1, waiting_turns=0)
-    live = await on.runner.adopt(await unfinished(on))
+    live = await on.supervisor.adopt(await unfinished(on))
     live.note("step", "pay", b"1")
-    on.runner.let_go(live)
-    on.runner.run_again(live)
+    on.supervisor.let_go(live)
+    on.supervisor.run_again(live)
     assert live.turn is not None
     await live.turn
-    on.runner.check()
+    on.supervisor.check()
     assert [record for record in caplog.records if record.levelname == "ERROR"] == []

@@ -4,16 +4,16 @@ import asyncio
 
 import pytest
 
-from dragoman.server.tasks.slots import Seat, Slots
-from dragoman.server.tasks.working_time import Shift
+from dragoman.server.tasks.slots import Slot, Slots
+from dragoman.server.tasks.working_time import WorkingTime
 
 pytestmark = pytest.mark.anyio
 
 
-async def begun() -> tuple[Shift, Slots]:
+async def begun() -> tuple[WorkingTime, Slots]:
     """Return a turn in the only slot there is."""
     slots = Slots(1, 10)
-    shift = Shift(Seat(slots))
+    shift = WorkingTime(Slot(slots))
     await shift.seated()
     return shift, slots
 
@@ -43,7 +43,7 @@ async def test_who_waits_for_the_slot_gets_it_though_another_strand_leaves_meanw
     shift.join()
     shift.rest()
     shift.rest()
-    somebody = Seat(slots)
+    somebody = Slot(slots)
     await somebody.taken()
     shift.join(2)
     back = asyncio.ensure_future(shift.seated())
@@ -51,7 +51,7 @@ async def test_who_waits_for_the_slot_gets_it_though_another_strand_leaves_meanw
     shift.rest()
     somebody.leave()
     await back
-    assert shift.seat.is_taken
+    assert shift.slot.is_taken
 
 
 async def test_no_time_passes_while_all_rest() -> None:

@@ -14,8 +14,8 @@ from dragoman.model.parts import Part
 from dragoman.model.push import TaskPushNotificationConfig
 from dragoman.model.tasks import Artifact, TaskState, TaskStatus
 from dragoman.push.notification import OutgoingNotification
-from dragoman.server.tasks.delivery import Errand, encode
-from dragoman.server.webhooks.outbox import Notices, notification_id
+from dragoman.server.tasks.delivery import Delivery, encode
+from dragoman.server.webhooks.outbox import WebhookOutbox, notification_id
 from dragoman.stores.base import NewTask, Scope, TaskWrite
 from dragoman.stores.memory.store import MemoryTaskStore
 from dragoman.stores.webhooks import EventKind, NewWebhook, Webhook, WebhookKey
@@ -41,7 +41,7 @@ def asked(text: str) -> Message:
 
 
 TRACE = f"00-{'a' * 32}-{'b' * 16}-01"
-BEGUN_BY = Errand(message=asked("hello"), trace=TRACE)
+BEGUN_BY = Delivery(message=asked("hello"), trace=TRACE)
 
 LOG: tuple[TaskEvent, ...] = (
     status(SUBMITTED),
@@ -108,13 +108,13 @@ def webhook(
 
 
 async def parcel_of(store: MemoryTaskStore, hook: Webhook) -> tuple[OutgoingNotification, Json]:
-    notice = await Notices(store).next_notice(hook)
+    notice = await WebhookOutbox(store).next_notice(hook)
     assert notice.parcel is not None
     return notice.parcel, msgspec.json.decode(notice.parcel.body)
 
 
 async def test_the_next_news_are_found_however_far_away(store: MemoryTaskStore) -> None:
-    notice = await Notices(store).next_notice(webhook(cursor=2, state=WORKING))
+    notice = await WebhookOutbox(store).next_notice(webhook(cursor=2, state=WORKING))
     assert (notice.seq, notice.state) == (len(LOG), COMPLETED)
 
 
@@ -127,7 +127,7 @@ async def test_a_parcel_is_of_the_trace_of_its_turn_if_anything_is_traced(
 
 
 async def test_at_the_end_of_the_log_there_is_nothing_to_tell(store: MemoryTaskStore) -> None:
-    notice = await Notices(store).next_notice(webhook(cursor=len(LOG), state=COMPLETED))
+    notice = await WebhookOutbox(store).next_notice(webhook(cursor=len(LOG), state=COMPLETED))
     assert (notice.seq, notice.state, notice.parcel) == (len(LOG), COMPLETED, None)
 
 
@@ -157,7 +157,7 @@ async def test_0_1_is_told_by_the_name_that_it_has_for_the_task(store: MemoryTas
 
 async def test_a_dead_letter_comes_first_and_as_it_was(store: MemoryTaskStore) -> None:
     hook = webhook(cursor=len(LOG), state=COMPLETED, letter_seq=2)
-    notice = await Notices(store).next_notice(hook)
+    notice = await WebhookOutbox(store).next_notice(hook)
     assert (notice.seq, notice.state) == (2, COMPLETED)
     assert notice.parcel is not None
     assert notice.parcel.body == encode_entry(LOG[1])
@@ -167,7 +167,7 @@ async def test_a_dead_letter_comes_first_and_as_it_was(store: MemoryTaskStore) -
 
 async def test_a_dead_letter_of_no_event_is_an_error(store: MemoryTaskStore) -> None:
     with pytest.raises(StoreError, match="task t has no event 9999"):
-        await Notices(store).next_notice(webhook(letter_seq=9999))
+        await WebhookOutbox(store).next_notice(webhook(letter_seq=9999))
 
 
 def test_every_notification_has_an_id_that_a_header_can_carry() -> None:

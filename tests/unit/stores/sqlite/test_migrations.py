@@ -10,7 +10,7 @@ from dragoman.engine.journal import JournalEntry
 from dragoman.model.messages import Message, Role
 from dragoman.model.parts import Part
 from dragoman.model.tasks import TaskState
-from dragoman.server.tasks.delivery import Answer, Errand, decode_answer, decode_errand
+from dragoman.server.tasks.delivery import Answer, Delivery, decode_answer, decode_delivery
 from dragoman.stores.base import Scope
 from dragoman.stores.shared.sql import read_migrations, read_queries
 from dragoman.stores.sqlite.schema import APPLICATION_ID
@@ -70,7 +70,7 @@ async def test_messages_that_waited_in_version_4_are_errands_now(path: Path) -> 
     await store.close()
     assert stored is not None
     assert [item.n for item in stored.inbox] == [1, 2]
-    assert [decode_errand(item.body) for item in stored.inbox] == [Errand(message=MESSAGE)] * 2
+    assert [decode_delivery(item.body) for item in stored.inbox] == [Delivery(message=MESSAGE)] * 2
 
 
 async def test_answers_that_were_recorded_in_version_4_are_answers_now(path: Path) -> None:
@@ -79,7 +79,7 @@ async def test_answers_that_were_recorded_in_version_4_are_answers_now(path: Pat
     await store.open()
     (entry,) = await store.read_journal("t1")
     await store.close()
-    assert decode_answer(entry.result) == Answer(errand=Errand(message=MESSAGE))
+    assert decode_answer(entry.result) == Answer(errand=Delivery(message=MESSAGE))
     assert entry == JournalEntry(n=1, kind="ask", name="input", result=entry.result, seq=5)
 
 
