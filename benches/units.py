@@ -19,7 +19,7 @@ import asyncpg
 import uvloop
 
 from dragoman.bus.base import Bus, TaskMoved
-from dragoman.bus.urls import open_bus
+from dragoman.bus.opening import open_bus
 from dragoman.errors import StoreError
 from dragoman.model.tasks import TaskState
 from dragoman.stores.base import NewTask, Scope, SharedTaskStore, TaskWrite

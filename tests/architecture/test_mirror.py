@@ -16,7 +16,6 @@ SOURCE: Final = TESTS.parent / "src" / "dragoman"
 NO_BEHAVIOUR: Final = frozenset(
     {
         # Ports: what they promise is shown by each implementation.
-        "auth/incoming/authenticator.py",
         "bus/base.py",
         "conformance/interface.py",
         "dialects/base.py",
@@ -26,7 +25,6 @@ NO_BEHAVIOUR: Final = frozenset(
         "service/service.py",
         "service/worker.py",
         "stores/base.py",
-        "stores/maintenance.py",
         "stores/scope.py",
         "stores/webhooks.py",
         # Values: what happens on a connection, and what may.
@@ -83,31 +81,26 @@ SHOWN_ELSEWHERE: Final = {
     "bindings/base.py": "unit/bindings/test_jsonrpc.py",
     # Buses keep the promises of one port; what only one of them has is shown on a real server.
     "bus/local.py": "contracts/test_bus.py",
-    "bus/nats.py": "contracts/test_bus_nats.py",
-    "bus/nats_client.py": "contracts/test_bus_nats.py",
-    "bus/postgres.py": "contracts/test_bus_postgres.py",
+    "bus/nats/bus.py": "contracts/test_bus_nats.py",
     # A webhook is registered and told as clients of every version see it.
-    "push/notification.py": "unit/push/test_delivery.py",
     "server/webhooks/setup.py": "scenarios/test_push.py",
     "server/webhooks/registrations.py": "scenarios/test_push.py",
     # Stores keep the promises of one port, shown for all of them alike.
     "server/tasks/ending.py": "unit/server/tasks/test_task_end.py",
+    # Stores are found by their addresses.
+    "stores/memory/address.py": "unit/stores/test_opening.py",
+    "stores/postgres/address.py": "unit/stores/test_opening.py",
+    "stores/sqlite/address.py": "unit/stores/test_opening.py",
     "stores/memory/store.py": "contracts/test_task_store.py",
     "stores/memory/shared.py": "contracts/test_shared_task_store.py",
     "stores/postgres/commits.py": "unit/stores/postgres/test_store.py",
-    "stores/postgres/inspection.py": "unit/stores/postgres/test_keeping.py",
     "stores/postgres/lookups.py": "unit/stores/postgres/test_store.py",
-    "stores/postgres/pool.py": "unit/stores/postgres/test_store.py",
     "stores/postgres/reader.py": "contracts/test_task_store.py",
     "stores/postgres/rows.py": "contracts/test_task_store.py",
-    "stores/postgres/writes.py": "unit/stores/postgres/test_steps.py",
     "stores/memory/webhooks.py": "contracts/test_webhook_store.py",
-    "stores/sqlite/connection.py": "unit/stores/sqlite/test_store.py",
-    "stores/sqlite/keeping.py": "unit/cli/commands/test_db.py",
     "stores/sqlite/lock.py": "unit/stores/sqlite/test_store.py",
     "stores/sqlite/reader.py": "contracts/test_task_store.py",
     "stores/sqlite/rows.py": "contracts/test_task_store.py",
-    "stores/sqlite/webhook_rows.py": "contracts/test_webhook_store.py",
     "stores/shared/states.py": "contracts/test_task_store.py",
     "stores/shared/webhook_rows.py": "contracts/test_webhook_store.py",
     "stores/sqlite/writer.py": "contracts/test_task_store.py",

@@ -13,7 +13,7 @@ from typing import Final
 
 from dragoman.bus.base import Bus, ReplicaHint, TaskMoved, Unfollow
 from dragoman.bus.local import LocalBus, LocalExchange
-from dragoman.bus.nats import NatsBus
+from dragoman.bus.nats.bus import NatsBus
 from dragoman.bus.postgres import PostgresBus
 from tests.durability.waiting import PATIENCE_SECONDS
 from tests.support.nats import nats_server

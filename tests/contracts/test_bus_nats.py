@@ -12,9 +12,8 @@ import pytest
 from nats.aio.client import Client
 
 from dragoman.bus.base import TaskMoved, WorkReleased
-from dragoman.bus.nats import NatsBus
-from dragoman.bus.nats_address import DEFAULT_PREFIX
-from dragoman.bus.nats_client import HintClient
+from dragoman.bus.nats.address import DEFAULT_PREFIX
+from dragoman.bus.nats.bus import HintClient, NatsBus
 from tests.contracts.hearing import Ear, hear_of, tell_until
 from tests.durability.waiting import until
 from tests.support.nats import NatsServer, nats_cluster, nats_server

@@ -10,7 +10,7 @@ import pytest
 
 from dragoman.bindings.grpc.v0_3 import V0_3_GRPC
 from dragoman.bindings.grpc.v1_0 import V1_0_GRPC
-from dragoman.bus.urls import open_bus
+from dragoman.bus.opening import open_bus
 from dragoman.server.app import HEALTH_PATHS
 from dragoman.server.settings import Settings, load_settings
 from tests.deploy.plain_blocks import read_documents

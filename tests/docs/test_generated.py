@@ -29,7 +29,7 @@ from dragoman.errors import SPELLINGS
 from dragoman.model.operations import Operation
 from dragoman.model.tasks import TaskState
 from dragoman.server.settings import Settings
-from dragoman.stores.sqlite.checking import RULES
+from dragoman.stores.sqlite.maintenance import RULES
 from tests.interop import peculiarities
 from tests.interop.lines import IMPLEMENTATIONS, LINES
 from tests.interop.peculiarities import Peculiarity

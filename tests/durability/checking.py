@@ -6,8 +6,7 @@ import shutil
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from dragoman.stores.sqlite.checking import check_database
-from dragoman.stores.sqlite.inspection import looking_at
+from dragoman.stores.sqlite.maintenance import check_database, looking_at
 
 __all__ = ("check_remains", "check_store")
 

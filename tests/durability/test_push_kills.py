@@ -16,8 +16,8 @@ from typing import Final
 import httpx2
 import pytest
 
-from dragoman.stores.sqlite.inspection import looking_at
-from dragoman.stores.sqlite.webhook_rows import WebhookRows
+from dragoman.stores.sqlite.maintenance import looking_at
+from dragoman.stores.sqlite.webhooks import WebhookRows
 from tests.durability.checking import check_remains, check_store
 from tests.durability.witness import TERMINAL
 from tests.support.receivers import ReceiverProcess, Request

@@ -18,8 +18,8 @@ from dragoman.auth.incoming.custom import CustomAuthenticator
 from dragoman.auth.incoming.introspection import Introspection
 from dragoman.auth.incoming.openid import OpenId
 from dragoman.auth.incoming.passwords import hash_password
-from dragoman.auth.outgoing.choosing import Held
 from dragoman.auth.outgoing.credentials import ApiKey, Basic, Bearer, Custom
+from dragoman.auth.outgoing.requirements import Held
 from dragoman.client.connect import connect
 from dragoman.errors import PermissionDeniedError, UnauthenticatedError
 from dragoman.model.security import HTTPAuthSecurityScheme, SecurityScheme

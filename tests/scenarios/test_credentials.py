@@ -15,11 +15,11 @@ import pytest
 
 from dragoman import Agent
 from dragoman.auth.outgoing.certificates import ClientCertificate
-from dragoman.auth.outgoing.choosing import Held
 from dragoman.auth.outgoing.credentials import ApiKey, Basic, Bearer, Custom
 from dragoman.auth.outgoing.errors import MissingCredentialsError, TokenRefusedError
 from dragoman.auth.outgoing.grants import ClientCredentials, DeviceCode
 from dragoman.auth.outgoing.oauth2 import ClientAuth, DevicePrompt
+from dragoman.auth.outgoing.requirements import Held
 from dragoman.client.connect import connect
 from dragoman.errors import UnauthenticatedError
 from dragoman.model.cards import AgentCapabilities, AgentCard, AgentInterface

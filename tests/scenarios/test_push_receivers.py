@@ -12,8 +12,8 @@ from typing import Final
 
 import pytest
 
-from dragoman.stores.sqlite.inspection import looking_at
-from dragoman.stores.sqlite.webhook_rows import WebhookRows
+from dragoman.stores.sqlite.maintenance import looking_at
+from dragoman.stores.sqlite.webhooks import WebhookRows
 from tests.cli.calling import Cli
 from tests.durability.waiting import until
 from tests.support.receivers import RETRY_AFTER_SECONDS, Mode, ReceiverProcess

@@ -19,13 +19,13 @@ from dragoman.egress.urls import RULES
 from dragoman.errors import InvalidParamsError
 from dragoman.model.push import TaskPushNotificationConfig
 from dragoman.push.delivery import Deliverer
-from dragoman.push.notification import Parcel
-from dragoman.push.outcomes import Forbidden
+from dragoman.push.notification import OutgoingNotification
 from dragoman.push.registration import check_registration
+from dragoman.push.schedule import Forbidden
 from tests.support.egress.hosts import NAME, Names, Trap, answering, hosting, trap
 
 PUBLIC = "93.184.216.34"
-PARCEL = Parcel(id="n-1", body=b"{}")
+PARCEL = OutgoingNotification(id="n-1", body=b"{}")
 TRUST = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 """Made once: the authorities of the machine take their time to load, and nobody gets that far."""
 

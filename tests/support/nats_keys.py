@@ -1,6 +1,7 @@
 """Keys, JWTs and credentials as the tools of NATS make them, for servers and clients in tests.
 
-Written from the description of the format, and apart from ``dragoman.bus.nkeys``, which reads it.
+Written from the description of the format, and apart from ``dragoman.bus.nats.nkeys``, which reads
+it.
 """
 
 from __future__ import annotations

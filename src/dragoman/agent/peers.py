@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from dragoman.auth.outgoing.choosing import Held
+    from dragoman.auth.outgoing.requirements import Held
     from dragoman.service.service import A2AService
     from dragoman.service.worker import Turn
 

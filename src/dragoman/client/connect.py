@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 import httpx2
 
 from dragoman import telemetry
-from dragoman.auth.outgoing.choosing import signs_bodies
 from dragoman.auth.outgoing.origins import origin_of
+from dragoman.auth.outgoing.requirements import signs_bodies
 from dragoman.bindings.grpc.base import is_installed
 from dragoman.client.agent import RemoteAgent
 from dragoman.client.caller import Caller
@@ -35,7 +35,7 @@ from dragoman.errors import UsageError
 
 if TYPE_CHECKING:
     from dragoman.auth.cards.keys import TrustedKeys
-    from dragoman.auth.outgoing.choosing import Held
+    from dragoman.auth.outgoing.requirements import Held
     from dragoman.client.discovery.trust import CardTrust
     from dragoman.clock import Clock
     from dragoman.egress import EgressPolicy

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterable, AsyncIterator, Generator, Mapping
+from collections.abc import AsyncIterator, Generator, Mapping
 from contextlib import aclosing, contextmanager
 from types import TracebackType
-from typing import Final, Self, cast
+from typing import Final, Self
 
 import httpcore2
 import httpx2
@@ -170,7 +170,7 @@ class Egress(httpx2.AsyncBaseTransport):
                     scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path
                 ),
                 headers=request.headers.raw,
-                content=cast("AsyncIterable[bytes]", request.stream),
+                content=request.stream,
                 extensions=request.extensions,
             )
         )

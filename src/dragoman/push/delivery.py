@@ -23,8 +23,8 @@ from dragoman.push.headers import (
 )
 from dragoman.push.hmac_signing import hmac_headers, is_hmac, read_secret
 from dragoman.push.jwt_signing import sign_jwt
-from dragoman.push.notification import Parcel
-from dragoman.push.outcomes import (
+from dragoman.push.notification import OutgoingNotification
+from dragoman.push.schedule import (
     Answered,
     Forbidden,
     Outcome,
@@ -55,14 +55,16 @@ class Deliverer:
         self._keys = keys
         self._issuer = issuer
 
-    async def deliver(self, config: TaskPushNotificationConfig, parcel: Parcel) -> Outcome:
+    async def deliver(
+        self, config: TaskPushNotificationConfig, parcel: OutgoingNotification
+    ) -> Outcome:
         """Send a notification to a webhook once. Whatever comes of it is an outcome."""
         if telemetry.active is not None:
             return await self._deliver_traced(telemetry.active, config, parcel)
         return await self._attempt(config, parcel, {})
 
     async def _deliver_traced(
-        self, tracing: Telemetry, config: TaskPushNotificationConfig, parcel: Parcel
+        self, tracing: Telemetry, config: TaskPushNotificationConfig, parcel: OutgoingNotification
     ) -> Outcome:
         """Do the same as a span of the trace that the parcel tells of; the receiver goes on."""
         attributes = {
@@ -80,7 +82,10 @@ class Deliverer:
             return outcome
 
     async def _attempt(
-        self, config: TaskPushNotificationConfig, parcel: Parcel, further: dict[str, str]
+        self,
+        config: TaskPushNotificationConfig,
+        parcel: OutgoingNotification,
+        further: dict[str, str],
     ) -> Outcome:
         try:
             headers = further | headers_of(
@@ -111,7 +116,7 @@ def _tell(span: CurrentSpan, outcome: Outcome) -> None:
 
 def headers_of(
     config: TaskPushNotificationConfig,
-    parcel: Parcel,
+    parcel: OutgoingNotification,
     *,
     now_ms: int,
     key: SigningKey | None = None,

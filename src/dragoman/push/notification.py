@@ -1,13 +1,20 @@
-"""Parcel: a notification, ready to be sent."""
+"""A notification, ready to be sent, and counts of what has come of notifications."""
 
 from __future__ import annotations
 
+from typing import assert_never
+
 from msgspec import Struct
 
-__all__ = ("Parcel",)
+from dragoman.push.schedule import Again, Dead, Done, Step
+
+__all__ = (
+    "OutgoingNotification",
+    "PushCounters",
+)
 
 
-class Parcel(Struct, frozen=True, kw_only=True):
+class OutgoingNotification(Struct, frozen=True, kw_only=True):
     """A notification, ready to be sent.
 
     Attributes:
@@ -28,3 +35,29 @@ class Parcel(Struct, frozen=True, kw_only=True):
             # R-4.3.3-2.
             return {"Content-Type": "application/a2a+json", "A2A-Version": self.version}
         return {"Content-Type": "application/json"}
+
+
+class PushCounters(Struct, gc=False):
+    """Counts that only grow.
+
+    Attributes:
+        delivered: notifications that a receiver has taken.
+        retried: attempts in vain after which another follows.
+        dead: notifications that were given up.
+    """
+
+    delivered: int = 0
+    retried: int = 0
+    dead: int = 0
+
+    def note(self, step: Step) -> None:
+        """Count what follows from an attempt."""
+        match step:
+            case Done():
+                self.delivered += 1
+            case Again():
+                self.retried += 1
+            case Dead():
+                self.dead += 1
+            case _:
+                assert_never(step)

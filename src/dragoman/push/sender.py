@@ -24,11 +24,8 @@ from msgspec import Struct
 from dragoman.clock import Clock
 from dragoman.errors import StoreError
 from dragoman.model.tasks import TaskState
-from dragoman.push.breaker import Breakers
-from dragoman.push.counters import Tally
-from dragoman.push.notification import Parcel
-from dragoman.push.outcomes import Outcome
-from dragoman.push.schedule import Again, Dead, Done, RetryPlan
+from dragoman.push.notification import OutgoingNotification, PushCounters
+from dragoman.push.schedule import Again, Breakers, Dead, Done, Outcome, RetryPlan
 
 if TYPE_CHECKING:
     from dragoman.model.push import TaskPushNotificationConfig
@@ -70,7 +67,7 @@ class Notice(Struct, frozen=True):
 
     seq: int
     state: TaskState | None
-    parcel: Parcel | None = None
+    parcel: OutgoingNotification | None = None
 
 
 class Outbox(Protocol):
@@ -84,7 +81,7 @@ class Outbox(Protocol):
         ...
 
 
-Deliver = Callable[["TaskPushNotificationConfig", Parcel], Awaitable[Outcome]]
+Deliver = Callable[["TaskPushNotificationConfig", OutgoingNotification], Awaitable[Outcome]]
 """Makes one attempt. Whatever comes of it is an outcome."""
 
 
@@ -101,7 +98,7 @@ class NotificationSender:
         plan: RetryPlan | None = None,
         limits: SenderLimits | None = None,
         breakers: Breakers | None = None,
-        tally: Tally | None = None,
+        tally: PushCounters | None = None,
         chance: Callable[[], float] = random.random,
     ) -> None:
         self._store = store
@@ -112,7 +109,7 @@ class NotificationSender:
         self._limits = limits or SenderLimits()
         # Not "or": one that knows of no failures is empty, and false.
         self._breakers = Breakers() if breakers is None else breakers
-        self.tally: Final = tally or Tally()
+        self.tally: Final = tally or PushCounters()
         self._chance = chance
         self._woken = asyncio.Event()
         self._is_stopping = False
@@ -245,7 +242,9 @@ class NotificationSender:
             return await self._advance(held, notice)
         return await self._attempt(held, notice, notice.parcel)
 
-    async def _attempt(self, held: Webhook, notice: Notice, parcel: Parcel) -> Webhook | None:
+    async def _attempt(
+        self, held: Webhook, notice: Notice, parcel: OutgoingNotification
+    ) -> Webhook | None:
         """Try to deliver, and note what comes of it."""
         host = held.new.host
         if self._is_stopping or self._breakers.wait_ms(host, self._clock.now_ms()):

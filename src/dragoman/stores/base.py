@@ -15,6 +15,18 @@ it.
 
 The store knows nothing of the protocol's rules; ``dragoman.engine`` decides what is written.
 
+There is a port for each role, so that a caller can ask for as little as it needs:
+
+- ``TaskLog``: append to tasks, read and list them.
+- ``Sends``: recognise a message that is sent again, and names that clients make up for tasks.
+- ``Secrets``: what only a turn of its task may see.
+- ``Recovery``: find the tasks that nobody runs although somebody should, and take them over.
+- ``Leases``: which replica is alive, and what it holds.
+- ``WebhookStore`` and ``Maintenance`` are in ``webhooks.py`` and ``maintenance.py``.
+
+A ``TaskStore`` is all of them but leases and maintenance, and has the inboxes of the tasks: what a
+server needs that has the store to itself.
+
 A store that several processes serve from at once is a ``SharedTaskStore``. Each process is a
 *replica*; it has a lease that it renews, and a task that is in somebody's memory is *held*: its row
 names the replica. When the lease of a replica has run out, by the clock of the store, the replica
@@ -42,16 +54,21 @@ __all__ = (
     "Done",
     "InboxItem",
     "JournalEntry",
+    "Leases",
     "NewTask",
     "Placed",
     "Position",
+    "Recovery",
     "Scope",
     "Secret",
+    "Secrets",
     "SendKey",
     "SendRecord",
+    "Sends",
     "SharedTaskStore",
     "StoredPage",
     "StoredTask",
+    "TaskLog",
     "TaskQuery",
     "TaskStore",
     "TaskWrite",
@@ -249,8 +266,8 @@ Done = Callable[[StoreError | None], None]
 """Called exactly once, on the event loop, when a write is durable (None) or has failed."""
 
 
-class TaskStore(Protocol):
-    """The log.
+class TaskLog(Protocol):
+    """The log of every task.
 
     Promised: a write is atomic; ``done`` is called after it is durable, never before; the writes of
     one task are committed and reported in the order they were handed over; a read that starts after
@@ -260,65 +277,14 @@ class TaskStore(Protocol):
     them is kept.
 
     Not promised: any order between tasks; that a failed write can simply be repeated (read first).
-
-    All methods are called on one event loop.
     """
-
-    @property
-    def is_available(self) -> bool:
-        """False from a failure of the engine until a probe write succeeds."""
-        ...
-
-    @property
-    def webhooks(self) -> WebhookStore:
-        """The webhooks of the tasks; there once the store is open."""
-        ...
-
-    async def open(self) -> None:
-        """Get ready: migrate, take the lock. Raises UsageError with a remedy when it cannot."""
-        ...
-
-    async def close(self) -> None:
-        """Commit what was handed over, then release everything."""
-        ...
 
     def append(self, write: TaskWrite, done: Done) -> None:
         """Hand over a write; returns at once. While the engine is down, writes wait for it."""
         ...
 
-    def remember_send(self, record: SendRecord, done: Done) -> None:
-        """Hand over the record of a send that made no task."""
-        ...
-
-    async def put_inbox(
-        self, task_id: str, body: bytes, send: SendRecord | None, *, epoch: int | None = None
-    ) -> int:
-        """Store a message for a task, durable on return; return its number in the inbox.
-
-        A task that has ended takes nothing up any more: then only the send is kept, because whoever
-        ended it knew of the message.
-
-        Args:
-            epoch: the lease that the caller has. If another replica has ended the task under a
-                newer one, nothing is kept.
-
-        Raises ConflictError when there is no such task, or nothing is kept.
-        """
-        ...
-
-    async def find_send(self, key: SendKey, since_ms: int) -> SendRecord | None:
-        """Return what became of a send, if it was recorded at or after ``since_ms``."""
-        ...
-
     async def load(self, scope: Scope, task_id: str) -> StoredTask | None:
         """Return a task; None if there is none of this id in this scope."""
-        ...
-
-    async def find_alias(self, scope: Scope, alias: str) -> str | None:
-        """Return the id of the task that a client of this scope calls by an id of its own.
-
-        A new task takes over an alias that was in use.
-        """
         ...
 
     async def read_events(
@@ -335,13 +301,60 @@ class TaskStore(Protocol):
         """Return the recorded results of a task, oldest first."""
         ...
 
+    async def list_tasks(self, query: TaskQuery) -> StoredPage:
+        """Return one page of tasks."""
+        ...
+
+
+class Sends(Protocol):
+    """What became of the messages that clients sent, and what clients call their tasks.
+
+    Promised: a record that comes with a write (``TaskWrite.send``) is durable together with it, or
+    neither is; ``find_send`` sees it from then on. Inboxes say for themselves what they keep.
+
+    Not promised: that a record outlives ``forget_sends`` or the task that it names.
+    """
+
+    def remember_send(self, record: SendRecord, done: Done) -> None:
+        """Hand over the record of a send that made no task."""
+        ...
+
+    async def find_send(self, key: SendKey, since_ms: int) -> SendRecord | None:
+        """Return what became of a send, if it was recorded at or after ``since_ms``."""
+        ...
+
+    async def forget_sends(self, before_ms: int) -> None:
+        """Drop records of sends older than ``before_ms``."""
+        ...
+
+    async def find_alias(self, scope: Scope, alias: str) -> str | None:
+        """Return the id of the task that a client of this scope calls by an id of its own.
+
+        A new task takes over an alias that was in use.
+        """
+        ...
+
+
+class Secrets(Protocol):
+    """What only a turn of its task may see; stored by ``TaskWrite.secrets``, encrypted.
+
+    Promised: a secret is durable with the write that it came with, and removed by the write that
+    ends its task. It is read by its task and number alone: nothing lists secrets.
+    """
+
     async def read_secret(self, task_id: str, n: int) -> bytes | None:
         """Return a secret of a task that has not ended; None if there is none of this number."""
         ...
 
-    async def list_tasks(self, query: TaskQuery) -> StoredPage:
-        """Return one page of tasks."""
-        ...
+
+class Recovery(Protocol):
+    """The tasks of any owner that somebody must take up: after a start, or when their time comes.
+
+    Promised: after ``take_over`` nobody can write to the task under an older epoch. Of two who take
+    over the same task at the same epoch, one gets it and the other a ConflictError.
+
+    Not promised: that a task which was returned can still be taken over.
+    """
 
     async def at_work(self, *, after_id: str, limit: int) -> tuple[StoredTask, ...]:
         """Return tasks of any owner that should be running, by id.
@@ -376,8 +389,45 @@ class TaskStore(Protocol):
         """
         ...
 
-    async def forget_sends(self, before_ms: int) -> None:
-        """Drop records of sends older than ``before_ms``."""
+
+class TaskStore(TaskLog, Sends, Secrets, Recovery, Protocol):
+    """All that a server stores. It may have the store to itself: see ``SharedTaskStore``.
+
+    All methods are called on one event loop.
+    """
+
+    @property
+    def is_available(self) -> bool:
+        """False from a failure of the engine until a probe write succeeds."""
+        ...
+
+    @property
+    def webhooks(self) -> WebhookStore:
+        """The webhooks of the tasks; there once the store is open."""
+        ...
+
+    async def open(self) -> None:
+        """Get ready: migrate, take the lock. Raises UsageError with a remedy when it cannot."""
+        ...
+
+    async def close(self) -> None:
+        """Commit what was handed over, then release everything."""
+        ...
+
+    async def put_inbox(
+        self, task_id: str, body: bytes, send: SendRecord | None, *, epoch: int | None = None
+    ) -> int:
+        """Store a message for a task, durable on return; return its number in the inbox.
+
+        A task that has ended takes nothing up any more: then only the send is kept, because whoever
+        ended it knew of the message.
+
+        Args:
+            epoch: the lease that the caller has. If another replica has ended the task under a
+                newer one, nothing is kept.
+
+        Raises ConflictError when there is no such task, or nothing is kept.
+        """
         ...
 
     async def delete_ended(self, before_ms: int) -> int:
@@ -390,18 +440,12 @@ class TaskStore(Protocol):
         ...
 
 
-@runtime_checkable
-class SharedTaskStore(TaskStore, Protocol):
-    """A log that several replicas write to, each through a store of its own.
+class Leases(Protocol):
+    """Which replicas are alive, and what each holds.
 
-    Promised beyond what ``TaskStore`` says: what this store creates or takes over is held by the
-    replica that it has joined as. Leases are a matter of the store's own clock alone; those of the
-    replicas do not count. Nothing is taken from a replica whose lease runs; one that renews it too
-    late is told so, and finds by ``lost`` all that was taken. Numbers in an inbox are given one
-    after the other without gaps, in the order of the commits. A write that ends a task while a
-    number beyond its ``inbox_seen`` has been given fails alone with UnreadError. A write whose send
-    was recorded before (see ``SendRecord``) fails alone with SentBeforeError, and what
-    ``find_send`` gives is the first one's record.
+    Promised: leases are a matter of the store's own clock alone; those of the replicas do not
+    count. Nothing is taken from a replica whose lease runs; one that renews it too late is told so,
+    and finds by ``lost`` all that was taken.
 
     Not promised: that a task which is held by a replica is still in its memory; that a replica
     which counts as dead has stopped.
@@ -433,6 +477,23 @@ class SharedTaskStore(TaskStore, Protocol):
         """Hold a task no longer; nothing happens if the lease is not ``epoch`` any more."""
         ...
 
+    async def lost(self, epochs: Mapping[str, int]) -> tuple[str, ...]:
+        """Return which of these tasks are not under the lease that is given for each any more."""
+        ...
+
+
+@runtime_checkable
+class SharedTaskStore(TaskStore, Leases, Protocol):
+    """A store that several replicas write to, each through an object of its own.
+
+    Promised beyond what the other ports say: what is created or taken over through it is held by
+    the replica that it has joined as. Numbers in an inbox are given one after the other without
+    gaps, in the order of the commits. A write that ends a task while a number beyond its
+    ``inbox_seen`` has been given fails alone with UnreadError. A write whose send was recorded
+    before (see ``SendRecord``) fails alone with SentBeforeError, and what ``find_send`` gives is
+    the first one's record.
+    """
+
     async def post(self, task_id: str, body: bytes, send: SendRecord | None) -> Placed:
         """Put something into the inbox of a task that another replica holds, durably.
 
@@ -457,8 +518,4 @@ class SharedTaskStore(TaskStore, Protocol):
 
     async def moved(self, known: Mapping[str, int]) -> tuple[str, ...]:
         """Return which of these tasks have events beyond the number that is given for each."""
-        ...
-
-    async def lost(self, epochs: Mapping[str, int]) -> tuple[str, ...]:
-        """Return which of these tasks are not under the lease that is given for each any more."""
         ...

@@ -1,18 +1,33 @@
-"""The port for those who look after a store from outside: operators, with no agent at hand."""
+"""The operator's port: looking after a store from outside, with no agent at hand.
+
+``TaskRecord`` is all that a store has of one task, as it is stored. Nothing in it is decoded or
+believed, so that what is wrong can be seen.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Protocol
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Protocol
 
-from dragoman.stores.records import TaskRecord
-from dragoman.stores.shared.checking import Finding
+from msgspec import Struct
+
+from dragoman.model.documents import TaskDocument
+from dragoman.model.tasks import TaskState
+from dragoman.stores.base import InboxItem, JournalEntry, NewTask, Scope
+from dragoman.stores.shared.states import STATES
 from dragoman.stores.webhooks import DeadLetter, LetterKey, Webhook
 
-__all__ = ("Keeper",)
+__all__ = (
+    "Finding",
+    "Maintenance",
+    "Segment",
+    "Snapshot",
+    "TaskRecord",
+    "record_of",
+)
 
 
-class Keeper(Protocol):
+class Maintenance(Protocol):
     """Looks after one store.
 
     All methods wait for the database. Whatever cannot be done is a UsageError with a remedy, or a
@@ -66,3 +81,127 @@ class Keeper(Protocol):
     def vacuum(self) -> tuple[int, int]:
         """Give back room that is not needed; return the size in bytes before and after."""
         ...
+
+
+Row = Sequence[Any]
+"""What a database gives for a row; which columns it has is said by the query."""
+
+
+class Finding(Struct, frozen=True):
+    """Something that is not as it must be: which rule it breaks, how, and of which task, if any."""
+
+    rule: str
+    text: str
+    task_id: str = ""
+
+
+class Segment(Struct, frozen=True):
+    """Entries that were committed together.
+
+    Attributes:
+        seq: the number of the first event among them.
+        count: how many of them are said to be events.
+    """
+
+    seq: int
+    count: int
+    entries: tuple[bytes, ...]
+
+
+class Snapshot(Struct, frozen=True):
+    """The task as it was after an event."""
+
+    seq: int
+    document: TaskDocument
+
+
+class TaskRecord(Struct, frozen=True, kw_only=True):
+    """One task.
+
+    Attributes:
+        new: what was written when it was created; the alias is not known here.
+        state: None if what is stored is no state.
+        seq: the last event when the state was last written; events may have followed.
+        inbox_n: the last number given in the inbox.
+        end: the task as it was at its end, kept in its row.
+        snapshot: the task as it was while it was under way, kept beside its row.
+    """
+
+    id: str
+    new: NewTask
+    state: TaskState | None
+    status_at_ms: int
+    epoch: int
+    seq: int
+    inbox_n: int
+    wake_at_ms: int
+    attempts: int
+    end: Snapshot | None
+    snapshot: Snapshot | None
+    segments: tuple[Segment, ...]
+    journal: tuple[JournalEntry, ...]
+    inbox: tuple[InboxItem, ...]
+
+    @property
+    def last_seq(self) -> int:
+        """The number of the last event, by what the log says of itself."""
+        last = self.segments[-1] if self.segments else None
+        return 0 if last is None else last.seq + last.count - 1
+
+
+def record_of(
+    row: Row,
+    *,
+    snapshots: Sequence[Row],
+    segments: Iterable[Row],
+    journal: Iterable[Row],
+    inbox: Iterable[Row],
+) -> TaskRecord:
+    """Return a task as the rows say that belong to it; of snapshots there is one or none."""
+    (
+        task_id,
+        tenant,
+        owner,
+        context_id,
+        skill_id,
+        origin_dialect,
+        created_ms,
+        state,
+        status_at_ms,
+        epoch,
+        seq,
+        inbox_n,
+        wake_at_ms,
+        attempts,
+        *end,
+    ) = row
+    return TaskRecord(
+        id=task_id,
+        new=NewTask(
+            scope=Scope(tenant, owner),
+            context_id=context_id,
+            skill_id=skill_id,
+            origin_dialect=origin_dialect,
+            created_ms=created_ms,
+        ),
+        state=STATES.get(state),
+        status_at_ms=status_at_ms,
+        epoch=epoch,
+        seq=seq,
+        inbox_n=inbox_n,
+        wake_at_ms=wake_at_ms,
+        attempts=attempts,
+        end=None if end[1] is None else _snapshot(end),
+        snapshot=_snapshot(snapshots[0]) if snapshots else None,
+        segments=tuple(Segment(first, n, tuple(body.split(b"\n"))) for first, n, body in segments),
+        journal=tuple(
+            JournalEntry(n=n, kind=kind, name=name, result=result, seq=at)
+            for n, kind, name, result, at in journal
+        ),
+        inbox=tuple(InboxItem(n, body) for n, body in inbox),
+    )
+
+
+def _snapshot(row: Row) -> Snapshot:
+    seq, head, artifacts, history = row
+    return Snapshot(seq, TaskDocument(head, artifacts, history))

@@ -1,4 +1,4 @@
-"""Scope: whose a record is."""
+"""Scope: whose a record is. Apart from ``base``, because that and ``webhooks`` both need it."""
 
 from __future__ import annotations
 

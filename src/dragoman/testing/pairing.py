@@ -24,7 +24,7 @@ from dragoman.testing.asgi_transport import AsgiTransport
 from dragoman.testing.recorder import RecordingTransport
 
 if TYPE_CHECKING:
-    from dragoman.auth.outgoing.choosing import Held
+    from dragoman.auth.outgoing.requirements import Held
     from dragoman.client.tools.tool import Tool
     from dragoman.client.tools.toolbox import Approve
     from dragoman.clock import Clock

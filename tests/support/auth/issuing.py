@@ -13,8 +13,7 @@ from urllib.parse import parse_qsl
 import pytest
 from joserfc.jws import JWSRegistry
 
-from dragoman.auth.incoming.authenticator import Authenticator, Evidence
-from dragoman.auth.incoming.refusing import BadCredentialsError
+from dragoman.auth.incoming.authenticator import Authenticator, BadCredentialsError, Evidence
 from dragoman.auth.shared.key_sets import read_key
 from dragoman.errors import UnauthenticatedError
 from dragoman.server.http.exchange import Receive, Scope, Send

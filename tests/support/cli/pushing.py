@@ -7,8 +7,8 @@ from typing import Final
 
 from dragoman.model.push import AuthenticationInfo, TaskPushNotificationConfig
 from dragoman.model.tasks import TaskState
-from dragoman.stores.sqlite.beside import changing
-from dragoman.stores.sqlite.webhook_rows import WebhookRows
+from dragoman.stores.sqlite.maintenance import changing
+from dragoman.stores.sqlite.webhooks import WebhookRows
 from dragoman.stores.webhooks import LetterKey, NewWebhook, Webhook
 from tests.support.stores.sqlite.populated import populate, value
 

@@ -16,15 +16,15 @@ from dragoman.model.push import AuthenticationInfo, TaskPushNotificationConfig
 from dragoman.push import Notification, Receiver
 from dragoman.push.delivery import Deliverer, headers_of
 from dragoman.push.jwt_signing import BODY_CLAIM
-from dragoman.push.notification import Parcel
-from dragoman.push.outcomes import Answered, Forbidden, Outcome, Unanswered, Unsendable
+from dragoman.push.notification import OutgoingNotification
+from dragoman.push.schedule import Answered, Forbidden, Outcome, Unanswered, Unsendable
 from dragoman.push.signing_keys import SigningKeys
 from tests.support.egress.hosts import NAME, Names, Script, answering, hosting, inner, trap
 from tests.support.push.receiving import status
 from tests.support.tracing import Traced
 
 SECRET = "a secret that is long enough"  # noqa: S105 - of a test
-PARCEL = Parcel(id="n-1", body=status())
+PARCEL = OutgoingNotification(id="n-1", body=status())
 NOW = 1_767_225_600_000
 
 
@@ -144,7 +144,7 @@ async def test_an_attempt_is_a_span_that_the_receiver_is_told_of(
 ) -> None:
     traced = Traced()
     monkeypatch.setattr(telemetry, "active", traced.telemetry)
-    parcel = Parcel(id="n-1", body=status(), trace=f"00-{'a' * 32}-{'b' * 16}-01 v=1")
+    parcel = OutgoingNotification(id="n-1", body=status(), trace=f"00-{'a' * 32}-{'b' * 16}-01 v=1")
     answers = answering(b"HTTP/1.1 %s\r\ncontent-length: 0\r\n\r\n" % answer)
     async with hosting(answers) as host, sending(host.port) as deliverer:
         await deliverer.deliver(webhook(host.port), parcel)
@@ -182,7 +182,9 @@ def test_the_headers_of_a_plain_webhook() -> None:
 
 @pytest.mark.parametrize("version", ["0.1", "0.2", "0.3"])
 def test_old_versions_have_their_own_label(version: str) -> None:
-    headers = headers_of(webhook(80), Parcel(id="n", body=b"{}", version=version), now_ms=NOW)
+    headers = headers_of(
+        webhook(80), OutgoingNotification(id="n", body=b"{}", version=version), now_ms=NOW
+    )
     assert headers["Content-Type"] == "application/json"
     assert "A2A-Version" not in headers
 

@@ -4,8 +4,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.push.outcomes import Answered, Forbidden, Outcome, Unanswered
-from dragoman.push.schedule import Again, Dead, Done, RetryPlan, asked_seconds
+from dragoman.push.schedule import (
+    Again,
+    Answered,
+    Dead,
+    Done,
+    Forbidden,
+    Outcome,
+    RetryPlan,
+    Unanswered,
+    asked_seconds,
+)
 
 NOW = 1_767_225_600_000
 PLAN = RetryPlan()

@@ -9,10 +9,8 @@ from msgspec.structs import replace
 from dragoman.errors import StoreUnavailableError
 from dragoman.model.push import TaskPushNotificationConfig
 from dragoman.model.tasks import TaskState
-from dragoman.push.breaker import BreakerRules, Breakers
-from dragoman.push.notification import Parcel
-from dragoman.push.outcomes import Answered, Outcome, Unanswered
-from dragoman.push.schedule import RetryPlan
+from dragoman.push.notification import OutgoingNotification
+from dragoman.push.schedule import Answered, BreakerRules, Breakers, Outcome, RetryPlan, Unanswered
 from dragoman.push.sender import Notice, NotificationSender, SenderLimits
 from dragoman.stores.base import NewTask, Scope, TaskWrite
 from dragoman.stores.memory.store import MemoryTaskStore
@@ -38,7 +36,7 @@ class Log:
         events = await self._store.read_events(webhook.key.task_id, after=seq - 1, limit=1)
         if not events:
             return Notice(webhook.cursor, webhook.state)
-        parcel = Parcel(id=f"{webhook.key.task_id}/{seq}", body=events[0].json)
+        parcel = OutgoingNotification(id=f"{webhook.key.task_id}/{seq}", body=events[0].json)
         return Notice(seq, TaskState.WORKING, parcel)
 
 
@@ -66,7 +64,9 @@ class Bench:
             chance=lambda: 1.0,
         )
 
-    async def _deliver(self, config: TaskPushNotificationConfig, parcel: Parcel) -> Outcome:
+    async def _deliver(
+        self, config: TaskPushNotificationConfig, parcel: OutgoingNotification
+    ) -> Outcome:
         host = config.url
         self.calls.append(parcel.id)
         self.busy += 1

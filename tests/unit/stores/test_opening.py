@@ -7,10 +7,18 @@ import pytest
 from dragoman import stores
 from dragoman.errors import UsageError
 from dragoman.stores.memory.store import MemoryTaskStore
-from dragoman.stores.opening import beside, find_keeper, is_postgres, open_store
-from dragoman.stores.postgres.keeping import PostgresKeeper
+from dragoman.stores.opening import (
+    beside,
+    database_path,
+    is_shared,
+    key_file,
+    open_maintenance,
+    open_store,
+    store_file,
+)
+from dragoman.stores.postgres.maintenance import PostgresMaintenance
 from dragoman.stores.postgres.store import PostgresTaskStore
-from dragoman.stores.sqlite.keeping import SQLiteKeeper
+from dragoman.stores.sqlite.maintenance import SQLiteMaintenance
 from dragoman.stores.sqlite.store import SQLiteTaskStore
 
 
@@ -61,8 +69,8 @@ def test_postgres_names_a_database(scheme: str) -> None:
     store = open_store(f"{scheme}://me:secret@db.example:5433/tasks?sslmode=require")
     assert isinstance(store, PostgresTaskStore)
     assert store.database.name == "postgresql://me@db.example:5433/tasks"
-    assert is_postgres(f"{scheme}://db/x")
-    assert not is_postgres("sqlite:///x")
+    assert is_shared(f"{scheme}://db/x")
+    assert not is_shared("sqlite:///x")
 
 
 def test_an_address_that_is_mistyped_does_not_tell_its_password() -> None:
@@ -72,7 +80,7 @@ def test_an_address_that_is_mistyped_does_not_tell_its_password() -> None:
 
 
 def keeper_here(url: str) -> object:
-    return find_keeper(url, Path())
+    return open_maintenance(url, Path())
 
 
 @pytest.mark.parametrize("find", [open_store, keeper_here])
@@ -89,21 +97,21 @@ def test_without_the_driver_the_extra_is_named(
 
 
 def test_a_relative_path_is_looked_for_in_the_folder() -> None:
-    keeper = find_keeper("sqlite:///tasks.db", Path("/srv"))
-    assert isinstance(keeper, SQLiteKeeper)
+    keeper = open_maintenance("sqlite:///tasks.db", Path("/srv"))
+    assert isinstance(keeper, SQLiteMaintenance)
     assert keeper.name == "/srv/tasks.db"
-    assert find_keeper("sqlite:////var/tasks.db", Path("/srv")).name == "/var/tasks.db"
+    assert open_maintenance("sqlite:////var/tasks.db", Path("/srv")).name == "/var/tasks.db"
 
 
 def test_a_database_has_a_keeper() -> None:
-    keeper = find_keeper("postgres://me:secret@db/x", Path("/srv"))
-    assert isinstance(keeper, PostgresKeeper)
+    keeper = open_maintenance("postgres://me:secret@db/x", Path("/srv"))
+    assert isinstance(keeper, PostgresMaintenance)
     assert keeper.name == "postgresql://me@db/x"
 
 
 def test_memory_has_nothing_to_look_at() -> None:
     with pytest.raises(UsageError, match="nothing to look at"):
-        find_keeper("memory:", Path())
+        open_maintenance("memory:", Path())
 
 
 @pytest.mark.parametrize(
@@ -126,3 +134,29 @@ def test_a_name_without_letters_has_one_too() -> None:
 def test_a_database_has_nothing_beside_it() -> None:
     with pytest.raises(UsageError, match="nothing beside a database"):
         beside("postgres://host/db", "Flights")
+
+
+@pytest.mark.parametrize(
+    ("url", "file", "key"),
+    [
+        ("sqlite:///data/tasks.db", "data/tasks.db", "data/tasks.db.key"),
+        ("postgres://host/db", None, None),
+        ("memory:", None, None),
+    ],
+)
+def test_a_store_that_is_a_file_has_its_key_beside_it(
+    url: str, file: str | None, key: str | None
+) -> None:
+    assert store_file(url) == (file and Path(file))
+    assert key_file(url) == (key and Path(key))
+
+
+@pytest.mark.parametrize("url", ["postgres://host/db", "memory:", "tasks.db"])
+def test_only_a_store_that_is_a_file_has_a_path(url: str) -> None:
+    with pytest.raises(UsageError, match="is no store; known forms: sqlite:///"):
+        database_path(url)
+
+
+@pytest.mark.parametrize("url", ["memory:", "memory:x", "sqlite:///x", "postgres:x", "", "x"])
+def test_what_one_server_has_to_itself_is_not_shared(url: str) -> None:
+    assert not is_shared(url)

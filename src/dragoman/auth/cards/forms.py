@@ -12,14 +12,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from typing import Final, Literal, NamedTuple, TypeAlias, cast
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 import rfc8785
 
 from dragoman.dialects.fields import Fields, read_json
 from dragoman.dialects.v1_0.card import decode_card, encode_card
 from dragoman.errors import A2AError
-from dragoman.model.base import JsonObject
+from dragoman.model.base import JsonObject, is_array, is_object
 
 __all__ = ("WEAK_FORMS", "CardForm", "Payload", "payloads_of")
 
@@ -86,10 +86,10 @@ def _card_1_0(document: bytes) -> JsonObject | None:
     its default. What 1.0 does not know is not in the model.
     """
     try:
-        card = read_json(encode_card(decode_card(document)))
+        card = Fields(read_json(encode_card(decode_card(document)))).whole
     except A2AError:
         return None
-    return _unsigned(cast("JsonObject", card))
+    return _unsigned(card)
 
 
 def _unsigned(card: JsonObject) -> JsonObject:
@@ -108,17 +108,13 @@ def _escaped(value: object) -> bytes:
 
 def _stripped(value: object, *, also_zero: bool = False) -> object:
     """Return a value without what is empty, or becomes so, at any depth."""
-    match value:
-        case dict():
-            members = cast("JsonObject", value).items()
-            kept = ((name, _stripped(one, also_zero=also_zero)) for name, one in members)
-            return {name: one for name, one in kept if not _is_empty(one, also_zero=also_zero)}
-        case list():
-            items = cast("list[object]", value)
-            every = (_stripped(one, also_zero=also_zero) for one in items)
-            return [one for one in every if not _is_empty(one, also_zero=also_zero)]
-        case _:
-            return value
+    if is_object(value):
+        kept = ((name, _stripped(one, also_zero=also_zero)) for name, one in value.items())
+        return {name: one for name, one in kept if not _is_empty(one, also_zero=also_zero)}
+    if is_array(value):
+        every = (_stripped(one, also_zero=also_zero) for one in value)
+        return [one for one in every if not _is_empty(one, also_zero=also_zero)]
+    return value
 
 
 def _is_empty(value: object, *, also_zero: bool) -> bool:
@@ -127,30 +123,25 @@ def _is_empty(value: object, *, also_zero: bool) -> bool:
 
 def _floats(value: object) -> object:
     """Return a value with its numbers as protobuf has them; in a card they are all free data."""
-    match value:
-        case dict():
-            return {name: _floats(one) for name, one in cast("JsonObject", value).items()}
-        case list():
-            return [_floats(one) for one in cast("list[object]", value)]
-        case int() if not isinstance(value, bool):
-            return float(value)
-        case _:
-            return value
+    if is_object(value):
+        return {name: _floats(one) for name, one in value.items()}
+    if is_array(value):
+        return [_floats(one) for one in value]
+    if isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    return value
 
 
 def _without_defaults_0_3(card: JsonObject) -> JsonObject:
     """Return a card without what is at the defaults of the SDK's types."""
     kept = {name: value for name, value in card.items() if _DEFAULTS_0_3.get(name) != value}
     schemes = kept.get("securitySchemes")
-    if isinstance(schemes, dict):
-        kept["securitySchemes"] = {
-            name: _without_kind(one) for name, one in cast("JsonObject", schemes).items()
-        }
+    if is_object(schemes):
+        kept["securitySchemes"] = {name: _without_kind(one) for name, one in schemes.items()}
     return kept
 
 
 def _without_kind(scheme: object) -> object:
-    if not isinstance(scheme, dict):
+    if not is_object(scheme):
         return scheme
-    members = cast("JsonObject", scheme).items()
-    return {name: value for name, value in members if name != "type"}
+    return {name: value for name, value in scheme.items() if name != "type"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Final, Literal, cast
+from typing import Final, Literal
 
 import msgspec
 from joserfc.errors import JoseError
@@ -20,6 +20,7 @@ from dragoman.auth.shared.key_sets import Key, NoKeyError, read_key
 from dragoman.dialects.fields import Fields, read_json
 from dragoman.dialects.v1_0.card import encode_card
 from dragoman.errors import UsageError
+from dragoman.model.base import is_array
 from dragoman.model.cards import AgentCard, AgentCardSignature
 
 __all__ = ("CardSigner", "Verification", "verify_card")
@@ -88,7 +89,7 @@ async def verify_card(
 
 def _signatures_in(document: bytes) -> list[object]:
     found = Fields(read_json(document)).get("signatures")
-    return cast("list[object]", found) if isinstance(found, list) else []
+    return found if is_array(found) else []
 
 
 async def _verified(

@@ -9,15 +9,16 @@ from __future__ import annotations
 import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Final, TypeVar, cast
+from typing import Annotated, Final, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct
 
 from dragoman.auth.cards.jws import ALGORITHMS, Jws, is_signed_with
-from dragoman.auth.incoming.refusing import BadCredentialsError
+from dragoman.auth.incoming.authenticator import BadCredentialsError
 from dragoman.auth.shared.key_sets import Key
 from dragoman.errors import UsageError
+from dragoman.model.base import is_array
 
 __all__ = (
     "Claims",
@@ -176,8 +177,8 @@ def texts_in(document: Mapping[str, object], names: Iterable[str]) -> frozenset[
     for name in names:
         value = document.get(name)
         items = value.split() if isinstance(value, str) else value
-        if isinstance(items, list):
-            found.update(item for item in cast("list[object]", items) if isinstance(item, str))
+        if is_array(items):
+            found.update(item for item in items if isinstance(item, str))
     return frozenset(found)
 
 

@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Final, TypeAlias
 from urllib.parse import parse_qsl
 
-from dragoman.auth.incoming.authenticator import Evidence, Principal
+from dragoman.auth.incoming.authenticator import BadCredentialsError, Evidence, Principal, refused
 from dragoman.auth.incoming.authorization_header import DEFAULT_REALM, challenge_of
 from dragoman.auth.incoming.key_file import KeyFile
 from dragoman.auth.incoming.key_records import digest_of
-from dragoman.auth.incoming.refusing import BadCredentialsError, refused
 from dragoman.auth.outgoing.credentials import KeyLocation
 from dragoman.clock import Clock, SystemClock
 from dragoman.errors import UnauthenticatedError, UsageError

@@ -4,6 +4,10 @@ An authenticator both says in the card what callers must show (``scheme``) and c
 (``authenticate``). It sees raw headers and the certificate of the connection, never the decoded
 request; so one of them serves every version and every binding alike. One that ``SignsBodies`` looks
 at the bytes of the body as well, and serves JSON-RPC alone.
+
+An authenticator that finds credentials not to be good raises ``refused(BadCredentialsError(...))``:
+the peer learns that they are not good, the log learns why. Who tries to get in by guessing is not
+told how close a guess came.
 """
 
 from __future__ import annotations
@@ -13,13 +17,27 @@ from typing import Protocol, TypeAlias, runtime_checkable
 
 from msgspec import Struct
 
+from dragoman.errors import UnauthenticatedError
 from dragoman.model.security import SecurityScheme
 from dragoman.service.principal import Principal
 
-__all__ = ("Authenticator", "Evidence", "KnowsAccounts", "Principal", "ReadBody", "SignsBodies")
+__all__ = (
+    "Authenticator",
+    "BadCredentialsError",
+    "Evidence",
+    "KnowsAccounts",
+    "Principal",
+    "ReadBody",
+    "SignsBodies",
+    "refused",
+)
+
 
 ReadBody: TypeAlias = Callable[[], Awaitable[bytes]]
 """Reads the body of a request, within the limits of the server; twice is the same."""
+
+
+_MESSAGE = "The credentials are not good"
 
 
 class Evidence(Struct, frozen=True, kw_only=True, gc=False):
@@ -95,3 +113,18 @@ class KnowsAccounts(SignsBodies, Protocol):
     def owner_prefix(self) -> str:
         """What stands before the account in the name of an owner who has signed; "" if nothing."""
         ...
+
+
+class BadCredentialsError(Exception):
+    """Why credentials are not good; for the log alone, and without any secret."""
+
+
+def refused(reason: BadCredentialsError, challenge: str = "") -> UnauthenticatedError:
+    """Return what the peer is told; the reason stays beside it, as its cause.
+
+    Args:
+        challenge: what ``WWW-Authenticate`` says of it; "" for what the authenticator always says.
+    """
+    error = UnauthenticatedError(_MESSAGE, challenges=(challenge,) if challenge else ())
+    error.__cause__ = reason
+    return error

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from dragoman.auth.incoming.authenticator import Evidence
-from dragoman.auth.incoming.refusing import BadCredentialsError
+from dragoman.auth.incoming.authenticator import BadCredentialsError, Evidence
 
 __all__ = ("DEFAULT_REALM", "challenge_of", "credentials_in")
 

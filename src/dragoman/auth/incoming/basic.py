@@ -9,11 +9,10 @@ from inspect import isawaitable
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from dragoman.auth.incoming.authenticator import Evidence, Principal
+from dragoman.auth.incoming.authenticator import BadCredentialsError, Evidence, Principal, refused
 from dragoman.auth.incoming.authorization_header import DEFAULT_REALM, challenge_of, credentials_in
 from dragoman.auth.incoming.key_file import KeyFile
 from dragoman.auth.incoming.passwords import DECOY, check_hash, is_password
-from dragoman.auth.incoming.refusing import BadCredentialsError, refused
 from dragoman.auth.incoming.verified_tokens import LONGEST_SECONDS, VerifiedTokens
 from dragoman.clock import Clock, SystemClock
 from dragoman.errors import UnavailableError, UsageError

@@ -18,9 +18,8 @@ from dragoman.auth.incoming.access_tokens import (
     texts_in,
     verified_claims,
 )
-from dragoman.auth.incoming.authenticator import Evidence, Principal
+from dragoman.auth.incoming.authenticator import BadCredentialsError, Evidence, Principal, refused
 from dragoman.auth.incoming.authorization_header import DEFAULT_REALM, challenge_of, credentials_in
-from dragoman.auth.incoming.refusing import BadCredentialsError, refused
 from dragoman.auth.incoming.verified_tokens import LONGEST_SECONDS, VerifiedTokens
 from dragoman.auth.shared.issuer_keys import IssuerKeys
 from dragoman.clock import Clock, SystemClock

@@ -8,10 +8,9 @@ from typing import Final, Literal, TypeAlias
 from cryptography import x509
 from cryptography.x509.oid import ExtensionOID
 
-from dragoman.auth.incoming.authenticator import Evidence, Principal
+from dragoman.auth.incoming.authenticator import BadCredentialsError, Evidence, Principal, refused
 from dragoman.auth.incoming.authorization_header import DEFAULT_REALM, challenge_of
 from dragoman.auth.incoming.forwarded_certificates import TrustedProxy
-from dragoman.auth.incoming.refusing import BadCredentialsError, refused
 from dragoman.auth.incoming.verified_tokens import VerifiedTokens
 from dragoman.clock import Clock, SystemClock
 from dragoman.errors import UsageError

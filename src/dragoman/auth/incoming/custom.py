@@ -6,8 +6,7 @@ from collections.abc import Awaitable, Callable
 from inspect import isawaitable
 from typing import Final, TypeAlias
 
-from dragoman.auth.incoming.authenticator import Evidence, Principal
-from dragoman.auth.incoming.refusing import BadCredentialsError, refused
+from dragoman.auth.incoming.authenticator import BadCredentialsError, Evidence, Principal, refused
 from dragoman.errors import UsageError
 from dragoman.model.security import SecurityScheme
 

@@ -14,8 +14,7 @@ from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address, ip_netw
 from typing import Final, Literal, TypeAlias
 from urllib.parse import unquote
 
-from dragoman.auth.incoming.authenticator import Evidence
-from dragoman.auth.incoming.refusing import BadCredentialsError
+from dragoman.auth.incoming.authenticator import BadCredentialsError, Evidence
 from dragoman.errors import UsageError
 
 __all__ = ("ForwardedForm", "TrustedProxy")

@@ -11,10 +11,9 @@ from weakref import WeakValueDictionary
 import httpx2
 
 from dragoman.auth.incoming.access_tokens import TokenRules, check_claims, claims_of
-from dragoman.auth.incoming.authenticator import Evidence, Principal
+from dragoman.auth.incoming.authenticator import BadCredentialsError, Evidence, Principal, refused
 from dragoman.auth.incoming.authorization_header import DEFAULT_REALM, challenge_of, credentials_in
 from dragoman.auth.incoming.bearer_jwt import MOST_TOKEN, OwnerOf, principal_of
-from dragoman.auth.incoming.refusing import BadCredentialsError, refused
 from dragoman.auth.incoming.verified_tokens import LONGEST_SECONDS, VerifiedTokens
 from dragoman.auth.outgoing.errors import AuthorizationServerError, TokenRefusedError
 from dragoman.auth.outgoing.oauth2 import AuthorizationServer, ClientAuth

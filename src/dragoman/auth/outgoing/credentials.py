@@ -2,7 +2,8 @@
 
 Credentials are for one origin. Without ``for_origin`` that is the agent's own, and whoever connects
 says which it is, with ``bound_to``. Asked for another origin, or bound to none, they attach
-nothing. Which of them travel, and how, is decided by the card: ``dragoman.auth.outgoing.choosing``.
+nothing. Which of them travel, and how, is decided by the card:
+``dragoman.auth.outgoing.requirements``.
 """
 
 from __future__ import annotations

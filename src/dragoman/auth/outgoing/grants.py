@@ -1,7 +1,7 @@
 """Credentials that come from an authorization server: a token is got, kept, and renewed.
 
 A client's secret is for the server that the user has named, by ``token_url`` or ``issuer``. Where
-none was named, ``dragoman.auth.outgoing.choosing`` takes the card's if it is on the agent's own
+none was named, ``dragoman.auth.outgoing.requirements`` takes the card's if it is on the agent's own
 origin: no card can have a secret sent elsewhere.
 """
 

@@ -9,10 +9,10 @@ from typing import Final, TypeAlias, cast
 
 import msgspec
 from joserfc.errors import JoseError
-from joserfc.jwk import ECKey, JWKRegistry, OKPKey, RSAKey
+from joserfc.jwk import ECKey, JWKRegistry, OctKey, OKPKey, RSAKey
 
 from dragoman.errors import UsageError
-from dragoman.model.base import JsonObject
+from dragoman.model.base import JsonObject, is_array, is_object
 
 __all__ = ("Key", "NoKeyError", "is_in_force", "keys_in", "read_key", "read_set")
 
@@ -43,7 +43,9 @@ def read_key(key: Mapping[str, object]) -> Key:
         found = JWKRegistry.import_key(cast("dict[str, str | list[str]]", dict(key)))
     except (JoseError, ValueError, TypeError) as error:
         raise NoKeyError(f"the key cannot be read: {error}") from None
-    return cast("Key", found)
+    if isinstance(found, OctKey):
+        raise NoKeyError("a shared secret is not accepted")
+    return found
 
 
 def read_set(given: Mapping[str, object] | str | Path) -> Mapping[str, object]:
@@ -65,8 +67,7 @@ def read_set(given: Mapping[str, object] | str | Path) -> Mapping[str, object]:
 def keys_in(key_set: Mapping[str, object]) -> list[JsonObject]:
     """Return the keys of a set; what is none is left out."""
     keys = key_set.get("keys")
-    members = cast("list[object]", keys) if isinstance(keys, list) else []
-    return [cast("JsonObject", one) for one in members if isinstance(one, dict)]
+    return [one for one in keys if is_object(one)] if is_array(keys) else []
 
 
 def is_in_force(key: JsonObject, now: float) -> bool:

@@ -13,7 +13,7 @@ from dragoman.cli.options.options import Option
 from dragoman.cli.options.parser import Parser
 from dragoman.cli.session.database import STORE, keeper_of
 from dragoman.cli.views.labels import Lines
-from dragoman.stores.shared.checking import Finding
+from dragoman.stores.maintenance import Finding
 
 __all__ = ("CHECK", "UPGRADE", "VACUUM")
 

@@ -28,7 +28,7 @@ from dragoman.cli.session.push_letters import (
 from dragoman.cli.views.labels import Lines
 from dragoman.clock import SystemClock
 from dragoman.model.timestamps import format_timestamp
-from dragoman.stores.maintenance import Keeper
+from dragoman.stores.maintenance import Maintenance
 from dragoman.stores.webhooks import DeadLetter, LetterKey, Webhook, WebhookKey
 
 __all__ = ("DROP", "LIST", "RETRY", "webhook_document")
@@ -223,7 +223,7 @@ def _drop(invocation: Invocation) -> int:
 
 
 def _change(
-    invocation: Invocation, label: str, change: Callable[[Keeper, list[LetterKey]], int]
+    invocation: Invocation, label: str, change: Callable[[Maintenance, list[LetterKey]], int]
 ) -> int:
     choice, keeper = read_choice(invocation), keeper_of(invocation)
     keys = meant_by(choice, invocation, keeper)

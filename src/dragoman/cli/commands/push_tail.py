@@ -22,7 +22,7 @@ from dragoman.cli.session.push_letters import HOST, letter_name, webhook_name
 from dragoman.cli.views.labels import Lines
 from dragoman.clock import SystemClock
 from dragoman.model.timestamps import format_timestamp
-from dragoman.stores.maintenance import Keeper
+from dragoman.stores.maintenance import Maintenance
 from dragoman.stores.webhooks import DeadLetter, LetterKey, Webhook, WebhookKey
 
 __all__ = ("TAIL", "Look", "Seen", "changes", "look")
@@ -140,7 +140,7 @@ def _run(invocation: Invocation) -> int:
         return 0
 
 
-def look(keeper: Keeper, host: str | None) -> Look:
+def look(keeper: Maintenance, host: str | None) -> Look:
     """Look at a store; ``host`` is whose webhooks count, None for all."""
     seen = Look({}, {})
 

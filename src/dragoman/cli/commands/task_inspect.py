@@ -23,7 +23,7 @@ from dragoman.model.events import StreamResponse
 from dragoman.model.messages import text_of
 from dragoman.model.parts import Part
 from dragoman.model.timestamps import format_timestamp
-from dragoman.stores.records import TaskRecord
+from dragoman.stores.maintenance import TaskRecord
 
 __all__ = ("INSPECT",)
 

@@ -27,7 +27,7 @@ from dragoman.clock import SystemClock
 from dragoman.errors import UsageError
 from dragoman.server.settings import Settings, load_settings, read_config_file
 from dragoman.server.webhooks.keys import check_push
-from dragoman.stores.opening import is_postgres, without_password
+from dragoman.stores.opening import is_shared, without_password
 
 if TYPE_CHECKING:
     from dragoman.agent.agent import Agent
@@ -313,7 +313,7 @@ def _worker_count(own: dict[str, object], settings: Settings) -> int:
     if count < 1:
         raise UsageError(f"workers must be a number from 1, not {own['workers']!r}")
     if count > 1:
-        if not is_postgres(settings.store):
+        if not is_shared(settings.store):
             raise UsageError(
                 f"{count} workers need a store they can share: --store postgres://user@host/database"
             )

@@ -8,9 +8,9 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from dragoman.auth.outgoing.choosing import Held, choose
 from dragoman.auth.outgoing.errors import MissingCredentialsError
 from dragoman.auth.outgoing.origins import origin_of
+from dragoman.auth.outgoing.requirements import Held, choose
 from dragoman.bindings.grpc.base import is_installed
 from dragoman.cli.session.conformance_lines import ChannelLine, PoolLine
 from dragoman.cli.session.wire_log import WireLog

@@ -8,8 +8,8 @@ from dragoman.cli.command import Invocation
 from dragoman.cli.options.options import Option
 from dragoman.errors import UsageError
 from dragoman.server.settings import Settings, read_config_file
-from dragoman.stores.maintenance import Keeper
-from dragoman.stores.opening import find_keeper
+from dragoman.stores.maintenance import Maintenance
+from dragoman.stores.opening import open_maintenance
 
 __all__ = ("STORE", "keeper_of", "store_of")
 
@@ -24,13 +24,13 @@ STORE: Final = Option[str | None](
 )
 
 
-def keeper_of(invocation: Invocation) -> Keeper:
+def keeper_of(invocation: Invocation) -> Maintenance:
     """Return what looks after the store that is meant; whether it exists is not looked at.
 
     Raises:
         UsageError: the store is gone with its process, or there is no such kind.
     """
-    return find_keeper(store_of(invocation), invocation.surroundings.folder)
+    return open_maintenance(store_of(invocation), invocation.surroundings.folder)
 
 
 def store_of(invocation: Invocation) -> str:

@@ -10,7 +10,7 @@ from dragoman.cli.options import values
 from dragoman.cli.options.options import Option
 from dragoman.cli.options.parser import Parser
 from dragoman.errors import UsageError
-from dragoman.stores.maintenance import Keeper
+from dragoman.stores.maintenance import Maintenance
 from dragoman.stores.webhooks import DeadLetter, LetterKey, Webhook, WebhookKey
 
 __all__ = (
@@ -75,7 +75,7 @@ def read_choice(invocation: Invocation) -> frozenset[LetterKey] | None:
 
 
 def meant_by(
-    choice: frozenset[LetterKey] | None, invocation: Invocation, keeper: Keeper
+    choice: frozenset[LetterKey] | None, invocation: Invocation, keeper: Maintenance
 ) -> list[LetterKey]:
     """Return the letters that are meant, as they are in a store.
 

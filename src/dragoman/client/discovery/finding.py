@@ -16,9 +16,9 @@ from urllib.parse import urljoin
 
 from msgspec.structs import replace
 
-from dragoman.auth.outgoing.choosing import Choice, Held, choose
 from dragoman.auth.outgoing.credentials import NOTHING, Attachment, Credentials
 from dragoman.auth.outgoing.origins import origin_of
+from dragoman.auth.outgoing.requirements import Choice, Held, choose
 from dragoman.client.discovery.addresses import card_locations, file_path
 from dragoman.client.discovery.card_cache import CardCache
 from dragoman.client.discovery.cards import CardReading, is_card, read_card

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from dragoman.auth.outgoing.choosing import Choice, Held, choose
 from dragoman.auth.outgoing.origins import origin_of
+from dragoman.auth.outgoing.requirements import Choice, Held, choose
 from dragoman.client.transports.grpc import GrpcTransport
 from dragoman.client.transports.http import HttpTransport
 from dragoman.client.transports.http_pool import HttpPool

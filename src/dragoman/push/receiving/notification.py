@@ -6,7 +6,7 @@ body itself tells which it is.
 
 from __future__ import annotations
 
-from typing import Final, cast
+from typing import Final
 
 import msgspec
 from msgspec import Struct
@@ -18,7 +18,7 @@ from dragoman.dialects.v0_3.codec import V0_3_DIALECT
 from dragoman.dialects.v1_0.codec import V1_0_DIALECT
 from dragoman.dialects.violations import refusal_of
 from dragoman.errors import InvalidParamsError
-from dragoman.model.base import JsonObject
+from dragoman.model.base import JsonObject, is_object
 from dragoman.model.events import StreamResponse
 from dragoman.model.operations import Operation
 from dragoman.model.tasks import Task, TaskState, TaskStatus
@@ -79,9 +79,8 @@ def read_notification(body: bytes, *, notification_id: str = "") -> Notification
 
 
 def _dialect_of(found: Fields) -> Dialect:
-    wrapped = next((name for name in _MEMBERS if isinstance(found.get(name), dict)), None)
-    if wrapped is not None:
-        inner = cast("JsonObject", found.get(wrapped))
+    inner = next(filter(is_object, map(found.get, _MEMBERS)), None)
+    if inner is not None:
         return V0_3_DIALECT if "kind" in inner else V1_0_DIALECT
     if "kind" in found or "contextId" in found:
         return V0_3_DIALECT
@@ -94,7 +93,8 @@ def _dialect_of(found: Fields) -> Dialect:
 def _old_event(found: Fields, data: bytes) -> StreamResponse:
     if "artifact" not in found and "id" in found:
         task = V0_1_DIALECT.decode_result(Operation.GET_TASK, data)
-        return StreamResponse(task=cast("Task", task))
+        assert isinstance(task, Task)  # noqa: S101 - so the dialect answers GET_TASK
+        return StreamResponse(task=task)
     # A notice of 0.1 names its task by taskId, an event of 0.1 by id (0.x reference, 2.7).
     return V0_1_DIALECT.decode_event(_encoded({"id": found.get("taskId"), **found.whole}))
 

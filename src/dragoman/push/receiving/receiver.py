@@ -6,11 +6,14 @@ receiver checks who is calling, takes every notification once, and passes them o
 
 from __future__ import annotations
 
+import asyncio
 import logging
+from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Container, Mapping
+from enum import Enum
 from hashlib import sha256
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final, Generic, TypeAlias, TypeVar
 
 import httpx2
 
@@ -28,19 +31,24 @@ from dragoman.errors import (
     UsageError,
 )
 from dragoman.model.push import AuthenticationInfo
-from dragoman.push.challenge import VALIDATION
 from dragoman.push.headers import ID_HEADER
 from dragoman.push.hmac_signing import read_secret
 from dragoman.push.jwt_signing import OWN_CLAIMS, Claims, JwtRules
 from dragoman.push.receiving.exchange import DisconnectedError, Exchange, Receive, Scope, Send
-from dragoman.push.receiving.inbox import Inbox
 from dragoman.push.receiving.notification import Notification, read_notification
-from dragoman.push.receiving.seen import Seen, Verdict
 from dragoman.push.receiving.verification import Proof, Verifier
+from dragoman.push.registration import VALIDATION
 
-__all__ = ("Receiver",)
+__all__ = (
+    "NotificationQueue",
+    "Receiver",
+    "Seen",
+    "Verdict",
+)
+
 
 _logger = logging.getLogger(__name__)
+
 
 Secrets: TypeAlias = str | tuple[str, ...]
 """One secret, or several any of which is good while they are being changed."""
@@ -59,6 +67,9 @@ _MOST_REMEMBERED: Final = 65_536
 
 _MOST_ID_CHARACTERS: Final = 256
 _MOST_VALIDATION_CHARACTERS: Final = 512
+
+
+T = TypeVar("T")
 
 
 class Receiver:
@@ -139,7 +150,7 @@ class Receiver:
         self._max_waiting = max_waiting
         self._on_notification = on_notification
         self._at_work = 0
-        self._inbox: Inbox[Notification] = Inbox(max_waiting)
+        self._inbox: NotificationQueue[Notification] = NotificationQueue(max_waiting)
         self._seen = Seen(seconds=_REMEMBERED_SECONDS, most=_MOST_REMEMBERED, clock=clock)
 
     def __aiter__(self) -> AsyncIterator[Notification]:
@@ -279,3 +290,113 @@ def _check_validation(text: str) -> None:
         raise InvalidParamsError.of(
             VALIDATION, f"must be printable, with at most {_MOST_VALIDATION_CHARACTERS} characters"
         )
+
+
+class NotificationQueue(Generic[T]):
+    """A bounded queue that can be closed; what was put in before is still handed out.
+
+    Items come in the order in which they were put in. Belongs to one event loop.
+    """
+
+    def __init__(self, most: int) -> None:
+        """Begin empty; ``most`` items may wait."""
+        self._most = most
+        self._items: deque[T] = deque()
+        self._news = asyncio.Event()
+        self._is_closed = False
+
+    @property
+    def is_closed(self) -> bool:
+        """Tell whether nothing more is taken."""
+        return self._is_closed
+
+    def offer(self, item: T) -> bool:
+        """Take an item; False if there is no room for it, or the queue is closed."""
+        if self._is_closed or len(self._items) >= self._most:
+            return False
+        self._items.append(item)
+        self._news.set()
+        return True
+
+    def close(self) -> None:
+        """Take nothing more; who waits is told when everything was handed out."""
+        self._is_closed = True
+        self._news.set()
+
+    def __aiter__(self) -> NotificationQueue[T]:
+        return self
+
+    async def __anext__(self) -> T:
+        while not self._items:
+            if self._is_closed:
+                raise StopAsyncIteration
+            self._news.clear()
+            await self._news.wait()
+        return self._items.popleft()
+
+
+class Verdict(Enum):
+    """What is known of some marks."""
+
+    NEW = "new"
+    PENDING = "pending"
+    REPEATED = "repeated"
+    MISUSED = "misused"
+
+
+class Seen:
+    """Which notifications have come already, so that none is taken twice.
+
+    A notification goes by marks, each with what it stands for: its id, and the id of its JWT, stand
+    for its body. The same mark with the same meaning is a retry; with another meaning it is
+    misused. The memory is bounded; the oldest marks are forgotten first.
+
+    Only those who have shown who they are get marks in here: nobody else can have it forget.
+    """
+
+    def __init__(self, *, seconds: float, most: int, clock: Clock) -> None:
+        """Remember marks for so long, and at most so many."""
+        self._window_ms = round(seconds * 1000)
+        self._most = most
+        self._clock = clock
+        self._pending: dict[str, str] = {}
+        # In the order of time, since all are kept equally long.
+        self._kept: dict[str, tuple[str, int]] = {}
+
+    def begin(self, marks: Mapping[str, str]) -> Verdict:
+        """Look at some marks; if they are new, they are pending until ``keep`` or ``drop``."""
+        self._forget()
+        known = {mark: meaning for mark in marks if (meaning := self._meaning(mark)) is not None}
+        if any(marks[mark] != meaning for mark, meaning in known.items()):
+            return Verdict.MISUSED
+        if any(mark in self._pending for mark in known):
+            return Verdict.PENDING
+        if known:
+            return Verdict.REPEATED
+        self._pending.update(marks)
+        return Verdict.NEW
+
+    def keep(self, marks: Mapping[str, str]) -> None:
+        """Remember marks whose notification was taken."""
+        self.drop(marks)
+        until_ms = self._clock.now_ms() + self._window_ms
+        for mark, meaning in marks.items():
+            self._kept[mark] = (meaning, until_ms)
+        self._forget()
+
+    def drop(self, marks: Mapping[str, str]) -> None:
+        """Forget marks whose notification was not taken: it may come again."""
+        for mark in marks:
+            self._pending.pop(mark, None)
+
+    def _meaning(self, mark: str) -> str | None:
+        pending = self._pending.get(mark)
+        return pending if pending is not None else self._kept.get(mark, (None,))[0]
+
+    def _forget(self) -> None:
+        now_ms = self._clock.now_ms()
+        while self._kept:
+            oldest = next(iter(self._kept))
+            if len(self._kept) <= self._most and self._kept[oldest][1] > now_ms:
+                return
+            del self._kept[oldest]

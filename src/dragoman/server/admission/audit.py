@@ -13,7 +13,7 @@ from typing import Final
 
 import msgspec
 
-from dragoman.auth.incoming.refusing import BadCredentialsError
+from dragoman.auth.incoming.authenticator import BadCredentialsError
 from dragoman.errors import (
     A2AError,
     PermissionDeniedError,

@@ -11,7 +11,7 @@ from typing import Final, Literal, NamedTuple, Protocol
 
 from dragoman.clock import Clock
 from dragoman.errors import A2AError, MethodNotAllowedError, PermissionDeniedError, StoreError
-from dragoman.push.counters import Tally
+from dragoman.push.notification import PushCounters
 from dragoman.server.admission.authentication import Guard
 from dragoman.server.http.cards import refuse
 from dragoman.server.http.exchange import Exchange
@@ -74,7 +74,7 @@ class Measured(Protocol):
         ...
 
     @property
-    def tally(self) -> Tally:
+    def tally(self) -> PushCounters:
         """What has come of notifications."""
         ...
 

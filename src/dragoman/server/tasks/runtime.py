@@ -12,10 +12,10 @@ from typing import Final
 from dragoman import telemetry
 from dragoman.bus.base import Bus
 from dragoman.bus.local import LocalBus, LocalExchange
-from dragoman.bus.urls import open_bus
+from dragoman.bus.opening import open_bus
 from dragoman.clock import Clock, SystemClock
 from dragoman.errors import StoreError, StoreUnavailableError, UnavailableError
-from dragoman.push.counters import Tally
+from dragoman.push.notification import PushCounters
 from dragoman.server.admission.authorization import Access
 from dragoman.server.admission.rate_limits import RateLimits
 from dragoman.server.http import gauges
@@ -36,7 +36,7 @@ from dragoman.server.webhooks.keys import PushKeys
 from dragoman.server.webhooks.setup import PushNotifications
 from dragoman.service.worker import Worker
 from dragoman.stores.base import SharedTaskStore, StoredTask, TaskStore
-from dragoman.stores.opening import is_postgres, key_file, open_store
+from dragoman.stores.opening import is_shared, key_file, open_store
 from dragoman.stores.webhooks import PendingOverview
 
 __all__ = (
@@ -98,7 +98,7 @@ class Runtime:
         self._rates = rates
         self._marks_traces = marks_traces
         self._pushing: PushNotifications | None = None
-        self.tally: Final = Tally()
+        self.tally: Final = PushCounters()
         self._parts: tuple[TaskStore, TaskSupervisor, LocalService] | None = None
         self._starting: asyncio.Lock | None = None
 
@@ -351,7 +351,7 @@ def _take_all(stored: StoredTask) -> bool:
 def _vault_of(settings: Settings) -> TaskSecrets:
     if settings.secrets_key is not None:
         return TaskSecrets(Path(settings.secrets_key))
-    if is_postgres(settings.store):
+    if is_shared(settings.store):
         return TaskSecrets(why_none=_NO_COMMON_KEY)
     return TaskSecrets(key_file(settings.store))
 

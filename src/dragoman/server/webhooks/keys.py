@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from dragoman.errors import UsageError
 from dragoman.server.settings import Settings
-from dragoman.stores.opening import database_path, is_postgres
+from dragoman.stores.opening import is_shared, store_file
 
 if TYPE_CHECKING:
     from dragoman.clock import Clock
@@ -33,8 +33,6 @@ _logger = logging.getLogger(__name__)
 
 KEYS_SUFFIX: Final = ".push-keys.json"
 """Behind the name of the store, for the keys that belong to it."""
-
-_MEMORY: Final = "memory:"
 
 
 def egress_policy_of(settings: Settings) -> EgressPolicy:
@@ -75,10 +73,8 @@ def keys_beside(store: str) -> Path | None:
     Raises:
         UsageError: the store is none.
     """
-    if store == _MEMORY or is_postgres(store):
-        return None
-    database = database_path(store)
-    return database.with_name(f"{database.name}{KEYS_SUFFIX}")
+    database = store_file(store)
+    return None if database is None else database.with_name(f"{database.name}{KEYS_SUFFIX}")
 
 
 def check_push(settings: Settings) -> None:
@@ -109,7 +105,7 @@ def _lacks_keys(settings: Settings) -> bool:
 
     A receiver that asks one of them for its keys could not verify what another has signed.
     """
-    is_alone = not is_postgres(settings.store)
+    is_alone = not is_shared(settings.store)
     return not (is_alone or settings.push_keys or settings.push_signing == "none")
 
 

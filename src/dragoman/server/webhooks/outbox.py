@@ -16,7 +16,7 @@ from dragoman.engine.fold import TaskFold
 from dragoman.errors import StoreError
 from dragoman.model.documents import EventDocument, TaskDocument
 from dragoman.push.events import Found, first_news
-from dragoman.push.notification import Parcel
+from dragoman.push.notification import OutgoingNotification
 from dragoman.push.sender import Notice
 from dragoman.server.tasks.delivery import trace_at
 from dragoman.stores.base import TaskStore
@@ -64,11 +64,11 @@ class WebhookOutbox:
                 break
         return found
 
-    async def _write(self, webhook: Webhook, event: EventDocument) -> Parcel:
+    async def _write(self, webhook: Webhook, event: EventDocument) -> OutgoingNotification:
         dialect = webhook_dialect(webhook.new.dialect, webhook.new.config.task_id)
         is_old = dialect.has_final
         task = await self._task_at(webhook, event) if is_old else _NO_TASK
-        return Parcel(
+        return OutgoingNotification(
             id=notification_id(webhook, event.seq),
             body=dialect.encode_notification(event, task),
             version=dialect.name.partition("+")[0],

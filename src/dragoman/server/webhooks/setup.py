@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from dragoman.clock import Clock
 from dragoman.errors import UsageError
-from dragoman.push.counters import Tally
+from dragoman.push.notification import PushCounters
 from dragoman.push.schedule import RetryPlan
 from dragoman.push.sender import NotificationSender, SenderLimits
 from dragoman.server.settings import Settings
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from dragoman.egress import Egress
     from dragoman.model.push import TaskPushNotificationConfig
     from dragoman.push.delivery import Deliverer
-    from dragoman.push.notification import Parcel
-    from dragoman.push.outcomes import Outcome
+    from dragoman.push.notification import OutgoingNotification
+    from dragoman.push.schedule import Outcome
 
 __all__ = (
     "PushNotifications",
@@ -47,7 +47,13 @@ class PushNotifications:
     """
 
     def __init__(
-        self, settings: Settings, *, store: TaskStore, clock: Clock, keys: PushKeys, tally: Tally
+        self,
+        settings: Settings,
+        *,
+        store: TaskStore,
+        clock: Clock,
+        keys: PushKeys,
+        tally: PushCounters,
     ) -> None:
         self._grace_seconds = min(_LAST_ATTEMPTS_SECONDS, settings.shutdown_grace_seconds)
         self._post = WebhookCalls(settings, keys, clock)
@@ -104,8 +110,10 @@ class WebhookCalls:
             InvalidParamsError: it cannot be called, or does not want to be.
         """
         from dragoman.egress.urls import read_url  # noqa: PLC0415 - see above
-        from dragoman.push.challenge import ask_for_consent  # noqa: PLC0415 - see above
-        from dragoman.push.registration import check_registration  # noqa: PLC0415 - see above
+        from dragoman.push.registration import (  # noqa: PLC0415 - see above
+            ask_for_consent,
+            check_registration,
+        )
 
         egress, _ = self._make()
         await check_registration(config, egress)
@@ -113,7 +121,9 @@ class WebhookCalls:
             await ask_for_consent(config.url, egress)
         return read_url(config.url, egress.policy).host
 
-    async def deliver(self, config: TaskPushNotificationConfig, parcel: Parcel) -> Outcome:
+    async def deliver(
+        self, config: TaskPushNotificationConfig, parcel: OutgoingNotification
+    ) -> Outcome:
         """Make one attempt to deliver a notification."""
         _, deliverer = self._make()
         self._refresh_keys()

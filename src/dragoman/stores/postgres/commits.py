@@ -14,9 +14,9 @@ from collections import deque
 from typing import TYPE_CHECKING, Final
 
 from dragoman.errors import StoreError, StoreUnavailableError
+from dragoman.stores.postgres.batch import Write, is_urgent, size_of
 from dragoman.stores.postgres.connection import reason_of
 from dragoman.stores.postgres.writer import Batch, BatchWriter, LostError
-from dragoman.stores.postgres.writes import Write, is_urgent, size_of
 from dragoman.stores.shared.group_commit import FIRST_PROBE_SECONDS, LONGEST_PROBE_SECONDS, Report
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import Final
 
 from dragoman.errors import StoreError, StoreUnavailableError
 from dragoman.stores.base import SendKey, SendRecord
-from dragoman.stores.postgres.pool import Pool
+from dragoman.stores.postgres.connection import Pool
 from dragoman.stores.postgres.rows import columns
 from dragoman.stores.postgres.statements import QUERIES
 from dragoman.stores.postgres.texts import storable

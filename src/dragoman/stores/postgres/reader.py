@@ -21,8 +21,7 @@ from dragoman.stores.shared.states import NUMBERS, STATES
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from dragoman.stores.postgres.connection import Row
-    from dragoman.stores.postgres.pool import Pool
+    from dragoman.stores.postgres.connection import Pool, Row
 
 __all__ = ("Reader",)
 

@@ -8,16 +8,15 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from dragoman.errors import StoreUnavailableError, UsageError
+from dragoman.stores.postgres.batch import Post, Release, TakeOver
 from dragoman.stores.postgres.commits import LoopCommit
-from dragoman.stores.postgres.connection import FAILURES, Database, is_lost, reason_of
+from dragoman.stores.postgres.connection import FAILURES, Database, Pool, is_lost, reason_of
 from dragoman.stores.postgres.lookups import SendLookups
-from dragoman.stores.postgres.pool import Pool
 from dragoman.stores.postgres.reader import Reader
 from dragoman.stores.postgres.schema import prepare
 from dragoman.stores.postgres.statements import QUERIES
 from dragoman.stores.postgres.webhooks import PostgresWebhooks
 from dragoman.stores.postgres.writer import BatchWriter
-from dragoman.stores.postgres.writes import Post, Release, TakeOver
 from dragoman.stores.shared.recent import RecentTasks
 from dragoman.stores.shared.reporting import reported
 
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
         TaskQuery,
         TaskWrite,
     )
-    from dragoman.stores.postgres.writes import Write
+    from dragoman.stores.postgres.batch import Write
 
 __all__ = ("PostgresTaskStore",)
 

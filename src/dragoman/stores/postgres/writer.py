@@ -24,6 +24,7 @@ from dragoman.errors import (
     UnreadError,
 )
 from dragoman.stores.base import SendRecord, TaskWrite
+from dragoman.stores.postgres.batch import Step, Write, plan_steps
 from dragoman.stores.postgres.connection import (
     FAILURES,
     Connection,
@@ -34,8 +35,6 @@ from dragoman.stores.postgres.connection import (
     reason_of,
 )
 from dragoman.stores.postgres.statements import QUERIES, compose
-from dragoman.stores.postgres.steps import Step, plan_steps
-from dragoman.stores.postgres.writes import Write
 from dragoman.stores.shared.folding import RefusedError
 
 __all__ = ("SHARDS", "Batch", "BatchWriter", "LostError")

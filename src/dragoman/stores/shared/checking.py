@@ -19,9 +19,9 @@ from dragoman.model.messages import Message
 from dragoman.model.tasks import TaskState
 from dragoman.model.timestamps import parse_timestamp
 from dragoman.stores.base import CANCEL_ITEM
-from dragoman.stores.records import Segment, Snapshot, TaskRecord
+from dragoman.stores.maintenance import Finding, Segment, Snapshot, TaskRecord
 
-__all__ = ("TASK_RULES", "Finding", "check_task")
+__all__ = ("TASK_RULES", "check_task")
 
 TASK_RULES: Final = {
     "log-gap": "events are numbered from 1 without gaps",
@@ -52,14 +52,6 @@ class _Waiting(Struct):
 
 
 _decode_waiting: Final = msgspec.json.Decoder(_Waiting).decode
-
-
-class Finding(Struct, frozen=True):
-    """Something that is not as it must be: which rule it breaks, how, and of which task, if any."""
-
-    rule: str
-    text: str
-    task_id: str = ""
 
 
 def check_task(record: TaskRecord) -> Iterator[Finding]:

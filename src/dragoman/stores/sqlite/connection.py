@@ -1,7 +1,9 @@
-"""Opens connections to the database file, and brings its schema up to date."""
+"""Opens connections to the database file, brings its schema up to date, and knows a full disk."""
 
 from __future__ import annotations
 
+import errno
+import os
 import sqlite3
 from collections.abc import Generator
 from contextlib import closing, contextmanager
@@ -9,13 +11,20 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
 from dragoman.errors import UsageError
-from dragoman.stores.sqlite.room import is_full
 from dragoman.stores.sqlite.schema import migrate
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ("check_directory", "connect_reader", "connect_writer", "prepare_database", "remedied")
+__all__ = (
+    "check_directory",
+    "connect_reader",
+    "connect_writer",
+    "is_full",
+    "prepare_database",
+    "remedied",
+)
+
 
 _SETTINGS: Final = (
     # Waits for operator commands that write beside the server.
@@ -43,6 +52,14 @@ _READER_SETTINGS: Final = ("PRAGMA cache_size = -4000", "PRAGMA query_only = ON"
 
 _CACHED_STATEMENTS: Final = 128
 """Nine sizes of each of the six statements for many rows, and the others."""
+
+_FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
+
+_LITTLE_BYTES: Final = 64 * 1024
+"""Less than this is no room: SQLite's index of its log grows by 32 KiB."""
+
+_PRIMARY: Final = 0xFF
+"""The part of a code of SQLite that says what kind of failure it is."""
 
 
 def check_directory(path: Path) -> None:
@@ -105,3 +122,23 @@ def _configured(connection: sqlite3.Connection, settings: tuple[str, ...]) -> sq
         connection.close()
         raise
     return connection
+
+
+def is_full(error: Exception, path: Path) -> bool:
+    """Tell whether a failure to write a file means that there is no room left for it.
+
+    SQLite says so of the database and its log. For the index of the log it only speaks of input
+    and output, and keeps to itself what the system said; the system is asked anew then.
+    """
+    if isinstance(error, OSError):
+        return error.errno in _FULL
+    kind = getattr(error, "sqlite_errorcode", 0) & _PRIMARY
+    return kind == sqlite3.SQLITE_FULL or (kind == sqlite3.SQLITE_IOERR and _is_little_left(path))
+
+
+def _is_little_left(path: Path) -> bool:
+    try:
+        disk = os.statvfs(path.parent)
+    except OSError:
+        return False
+    return disk.f_bavail * disk.f_frsize < _LITTLE_BYTES

@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING
 
 from dragoman.errors import UsageError
-from dragoman.stores.sqlite.room import is_full
+from dragoman.stores.sqlite.connection import is_full
 
 if TYPE_CHECKING:
     from pathlib import Path

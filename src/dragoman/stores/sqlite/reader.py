@@ -21,7 +21,7 @@ from dragoman.stores.base import (
 from dragoman.stores.shared.segments import entries_until, number_events
 from dragoman.stores.shared.sql import read_queries
 from dragoman.stores.shared.states import NUMBERS, STATES, TERMINAL_NUMBERS
-from dragoman.stores.sqlite.webhook_rows import WebhookRows
+from dragoman.stores.sqlite.webhooks import WebhookRows
 
 if TYPE_CHECKING:
     import sqlite3

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
         TaskQuery,
         TaskWrite,
     )
-    from dragoman.stores.sqlite.webhook_rows import WebhookRows
+    from dragoman.stores.sqlite.webhooks import WebhookRows
 
 __all__ = ("SQLiteTaskStore",)
 

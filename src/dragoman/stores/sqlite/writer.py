@@ -16,7 +16,7 @@ from dragoman.stores.shared.folding import RefusedError
 from dragoman.stores.shared.sql import ManyRows, read_queries
 from dragoman.stores.sqlite.connection import connect_writer
 from dragoman.stores.sqlite.rows import Rows
-from dragoman.stores.sqlite.webhook_rows import WebhookRows
+from dragoman.stores.sqlite.webhooks import WebhookRows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

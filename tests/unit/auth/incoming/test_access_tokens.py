@@ -11,7 +11,7 @@ from dragoman.auth.incoming.access_tokens import (
     texts_in,
     verified_claims,
 )
-from dragoman.auth.incoming.refusing import BadCredentialsError
+from dragoman.auth.incoming.authenticator import BadCredentialsError
 from dragoman.auth.shared.key_sets import read_key
 from dragoman.errors import UsageError
 from dragoman.testing.clock import FakeClock

@@ -1,7 +1,7 @@
 import pytest
 
+from dragoman.auth.incoming.authenticator import BadCredentialsError
 from dragoman.auth.incoming.authorization_header import challenge_of, credentials_in
-from dragoman.auth.incoming.refusing import BadCredentialsError
 from tests.support.auth.issuing import showing
 
 

@@ -4,9 +4,8 @@ from urllib.parse import quote
 
 import pytest
 
-from dragoman.auth.incoming.authenticator import Evidence
+from dragoman.auth.incoming.authenticator import BadCredentialsError, Evidence
 from dragoman.auth.incoming.forwarded_certificates import ForwardedForm, TrustedProxy
-from dragoman.auth.incoming.refusing import BadCredentialsError
 from dragoman.errors import UsageError
 from tests.support.auth.certifying import pem
 

@@ -11,7 +11,7 @@ from dragoman.stores.sqlite.lock import FileLock
 from tests.cli.calling import Cli
 from tests.support.cli.pushing import SECRETS, Pushing
 from tests.support.postgres import new_database
-from tests.unit.stores.postgres.test_keeping import leave_letters
+from tests.unit.stores.postgres.test_maintenance import leave_letters
 
 
 @pytest.fixture

@@ -12,9 +12,8 @@ from pathlib import Path
 import pytest
 
 from dragoman.cli.commands.push_tail import changes, look
-from dragoman.stores.sqlite.beside import changing
-from dragoman.stores.sqlite.keeping import SQLiteKeeper
-from dragoman.stores.sqlite.webhook_rows import WebhookRows
+from dragoman.stores.sqlite.maintenance import SQLiteMaintenance, changing
+from dragoman.stores.sqlite.webhooks import WebhookRows
 from dragoman.stores.webhooks import WebhookKey
 from tests.cli.calling import Cli
 from tests.support.cli.pushing import NOW_MS, SECRETS, Pushing
@@ -30,7 +29,7 @@ class Watch:
 
     def __init__(self, pushing: Pushing) -> None:
         self._pushing = pushing
-        self._keeper = SQLiteKeeper(pushing.path)
+        self._keeper = SQLiteMaintenance(pushing.path)
         self._before = look(self._keeper, None)
         self.seen: list[tuple[str, str, int]] = []
 

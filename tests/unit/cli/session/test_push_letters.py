@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dragoman.cli.session.push_letters import letter_name, webhook_name
-from dragoman.stores.sqlite.keeping import SQLiteKeeper
+from dragoman.stores.sqlite.maintenance import SQLiteMaintenance
 from dragoman.stores.webhooks import DeadLetter, LetterKey, Webhook, WebhookKey
 from tests.cli.calling import Cli
 from tests.support.cli.pushing import Pushing
@@ -29,14 +29,14 @@ def test_what_they_are_called() -> None:
 
 
 def test_all_are_found_page_by_page(pushing: Pushing, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dragoman.stores.sqlite.keeping._AT_ONCE", 2)
+    monkeypatch.setattr("dragoman.stores.sqlite.maintenance._AT_ONCE", 2)
     for name in "abcde":
         pushing.register(name)
     for seq in (1, 2, 3, 4, 5):
         pushing.bury("a", seq)
     letters: list[DeadLetter] = []
     webhooks: list[Webhook] = []
-    SQLiteKeeper(pushing.path).read_webhooks(letters.append, webhooks.append)
+    SQLiteMaintenance(pushing.path).read_webhooks(letters.append, webhooks.append)
     assert [each.key.id for each in webhooks] == [*"abcde"]
     assert [each.key.seq for each in letters] == [1, 2, 3, 4, 5]
 

@@ -9,8 +9,8 @@ import pytest
 
 from dragoman.auth.cards.keys import TrustedKeys
 from dragoman.auth.cards.signing import CardSigner
-from dragoman.auth.outgoing.choosing import Held
 from dragoman.auth.outgoing.credentials import ApiKey, Basic, Bearer
+from dragoman.auth.outgoing.requirements import Held
 from dragoman.client.discovery.card_cache import CardCache
 from dragoman.client.discovery.finding import Address, FoundCard, get_card
 from dragoman.client.discovery.trust import CardTrust

@@ -3,7 +3,7 @@ import logging
 
 import pytest
 
-from dragoman.auth.incoming.refusing import BadCredentialsError, refused
+from dragoman.auth.incoming.authenticator import BadCredentialsError, refused
 from dragoman.errors import (
     A2AError,
     InvalidParamsError,

@@ -9,7 +9,7 @@ import pytest
 
 from dragoman.clock import Clock
 from dragoman.errors import StoreUnavailableError
-from dragoman.push.counters import Tally
+from dragoman.push.notification import PushCounters
 from dragoman.server.http import gauges
 from dragoman.server.replicas.lease import ReplicaNumbers
 from dragoman.stores.webhooks import PendingOverview
@@ -28,7 +28,7 @@ class Process:
         self.open_streams = 2
         self.running_turns = 7
         self.waiting_turns = 6
-        self.tally = Tally()
+        self.tally = PushCounters()
         self.overview = PendingOverview(webhooks=9, pending=4, oldest_ms=7_500, dead_letters=1)
         self.is_broken = False
 

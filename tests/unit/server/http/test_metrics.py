@@ -7,7 +7,7 @@ import pytest
 from dragoman.auth.incoming.authenticator import Evidence
 from dragoman.clock import Clock
 from dragoman.errors import StoreUnavailableError, UnauthenticatedError
-from dragoman.push.counters import Tally
+from dragoman.push.notification import PushCounters
 from dragoman.server.admission.authentication import Guard
 from dragoman.server.http.exchange import Exchange
 from dragoman.server.http.metrics import METRICS_PATH, Metrics, Sample, exposition
@@ -29,7 +29,7 @@ class Process:
         self.open_streams = 2
         self.running_turns = 7
         self.waiting_turns = 6
-        self.tally = Tally(delivered=5, retried=4, dead=1)
+        self.tally = PushCounters(delivered=5, retried=4, dead=1)
         self.overview = overview
         self.is_broken = False
 

@@ -13,7 +13,7 @@ from dragoman.model.messages import Message, Role
 from dragoman.model.parts import Part
 from dragoman.model.push import TaskPushNotificationConfig
 from dragoman.model.tasks import Artifact, TaskState, TaskStatus
-from dragoman.push.notification import Parcel
+from dragoman.push.notification import OutgoingNotification
 from dragoman.server.tasks.delivery import Delivery, encode
 from dragoman.server.webhooks.outbox import WebhookOutbox, notification_id
 from dragoman.stores.base import NewTask, Scope, TaskWrite
@@ -107,7 +107,7 @@ def webhook(
     )
 
 
-async def parcel_of(store: MemoryTaskStore, hook: Webhook) -> tuple[Parcel, Json]:
+async def parcel_of(store: MemoryTaskStore, hook: Webhook) -> tuple[OutgoingNotification, Json]:
     notice = await WebhookOutbox(store).next_notice(hook)
     assert notice.parcel is not None
     return notice.parcel, msgspec.json.decode(notice.parcel.body)

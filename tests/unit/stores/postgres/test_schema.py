@@ -7,7 +7,7 @@ import pytest
 
 from dragoman.errors import UsageError
 from dragoman.stores.postgres.connection import FAILURES, Connection, Database
-from dragoman.stores.postgres.keeping import PostgresKeeper
+from dragoman.stores.postgres.maintenance import PostgresMaintenance
 from dragoman.stores.postgres.schema import (
     MIGRATIONS,
     check_current,
@@ -118,7 +118,7 @@ async def test_a_newer_store_is_used_if_it_can_be(url: str) -> None:
 
 
 def test_who_is_newer_is_not_taken_back(url: str) -> None:
-    keeper = PostgresKeeper(url)
+    keeper = PostgresMaintenance(url)
     keeper.upgrade()
     ask(url, "UPDATE schema_version SET version = version + 1")
     newer = latest_version() + 1
@@ -148,7 +148,7 @@ def test_migrating_waits_for_another_who_does() -> None:
 
     async def together() -> list[tuple[int, int]]:
         return await asyncio.gather(
-            *(asyncio.to_thread(PostgresKeeper(url).upgrade) for _ in range(3))
+            *(asyncio.to_thread(PostgresMaintenance(url).upgrade) for _ in range(3))
         )
 
     assert asyncio.run(together()) == [(latest_version(), latest_version())] * 3

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from dragoman.errors import ConflictError, StoreError, StoreUnavailableError, UsageError
 from dragoman.stores.base import InboxItem, Scope, SendKey
 from dragoman.stores.postgres.commits import MOST_BYTES, MOST_WRITES
-from dragoman.stores.postgres.pool import MOST_CONNECTIONS
+from dragoman.stores.postgres.connection import MOST_CONNECTIONS
 from dragoman.stores.postgres.store import PostgresTaskStore
 from tests.contracts.storing import (
     ALICE,

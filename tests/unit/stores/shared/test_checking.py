@@ -11,7 +11,7 @@ from dragoman.model.parts import Part
 from dragoman.model.tasks import Artifact, TaskState, TaskStatus
 from dragoman.model.timestamps import format_timestamp
 from dragoman.stores.base import InboxItem, JournalEntry, NewTask, Scope
-from dragoman.stores.records import Segment, Snapshot, TaskRecord
+from dragoman.stores.maintenance import Segment, Snapshot, TaskRecord
 from dragoman.stores.shared.checking import TASK_RULES, check_task
 
 NOW_MS = 1_767_225_600_000

@@ -1,9 +1,0 @@
-from dragoman.push.counters import Tally
-from dragoman.push.schedule import Again, Dead, Done
-
-
-def test_each_step_is_counted_as_what_it_is() -> None:
-    tally = Tally()
-    for step in (Done(), Again(5), Again(6), Dead("HTTP status 410"), Done(), Done()):
-        tally.note(step)
-    assert tally == Tally(delivered=3, retried=2, dead=1)
