@@ -41,7 +41,7 @@ _NOT_IN_A_VALUE: Final = frozenset('";\\')
 def check_tracing(url: str) -> None:
     """Raise UsageError if spans could not be sent there; an address of "" is for nowhere."""
     if url:
-        _export_to(url, "").shutdown(0)
+        _export_to(url, "").shutdown(_STOP_SECONDS)
 
 
 @contextmanager

@@ -86,7 +86,7 @@ def test_the_environment_says_who_we_are(
     monkeypatch.setenv("OTEL_SERVICE_NAME", name)
     export = export_to(collector)
     assert export.provider.resource.attributes["service.name"] == expected
-    export.shutdown(0)
+    export.shutdown(SECONDS)
 
 
 def test_spans_do_not_wait_long_for_others(collector: Collector) -> None:

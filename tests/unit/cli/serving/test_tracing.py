@@ -46,6 +46,28 @@ def test_what_runs_meanwhile_is_traced_and_sent_at_the_end() -> None:
     assert collector.resources[0]["service.name"] == "Echo"
 
 
+CHECKED = """
+import sys
+from dragoman.cli.serving.tracing import check_tracing
+# Threads take turns so rarely that whoever does not wait for one finds it alive.
+sys.setswitchinterval(5)
+for _ in range(5):
+    check_tracing(sys.argv[1])
+"""
+
+
+def test_a_check_says_nothing_and_sends_nothing() -> None:
+    with Collector() as collector:
+        done = subprocess.run(
+            [sys.executable, "-c", CHECKED, collector.url],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert collector.requests == 0
+
+
 UNTRACED = """
 import sys
 from dragoman.cli.serving.tracing import check_tracing, tracing
