@@ -8,10 +8,10 @@ python benches/agents/collector.py --port N
 import argparse
 import asyncio
 
-ANSWER = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%b"
+ANSWER = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n%b"
 
-# Each send has one of both.
-NAMES = (b'"name":"a2a.SendMessage"', b'"name":"invoke_agent echo"')
+# Each send has one of both. In protobuf: the name's field, its length, the name.
+NAMES = (b"\x2a\x0fa2a.SendMessage", b"\x2a\x11invoke_agent echo")
 
 
 class Collector:

@@ -59,13 +59,13 @@ TESTING = (
     "user_message",
 )
 
-HEAVY = ("asyncio", "msgspec", "sqlite3", "uvicorn", "uvloop", "httptools", "ssl")
+HEAVY = ("asyncio", "msgspec", "sqlite3", "uvicorn", "uvloop", "httptools", "ssl", "opentelemetry")
 """None of these is needed to import the package."""
 
-SERVING = ("sqlite3", "uvicorn", "uvloop", "httptools", "httpx2", "pydantic")
+SERVING = ("sqlite3", "uvicorn", "uvloop", "httptools", "httpx2", "pydantic", "opentelemetry")
 """None of these is needed to write an agent."""
 
-CALLING = ("sqlite3", "uvicorn", "uvloop", "grpc", "google.protobuf", "pydantic")
+CALLING = ("sqlite3", "uvicorn", "uvloop", "grpc", "google.protobuf", "pydantic", "opentelemetry")
 """None of these is needed to be ready to call one."""
 
 

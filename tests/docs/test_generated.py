@@ -20,7 +20,6 @@ import msgspec
 import pytest
 
 from benches import capacity
-from dragoman.dialects.losses import FORMS, LOSSES
 from dragoman.dialects.v1_0.routes import ROUTES
 from dragoman.egress.networks import REFUSED
 from dragoman.egress.urls import RULES as URL_RULES
@@ -37,6 +36,7 @@ from tests.scenarios.bindings import OPERATIONS
 from tests.scenarios.guard.attacks import MATRIX, Attack, verdict_on
 from tests.scenarios.guarding import LINES as GUARDED_LINES
 from tests.scenarios.guarding import Line, Verdict
+from tests.support.losses import FORMS, LOSSES
 
 DOCS = Path(__file__).parents[2] / "docs"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import time
 from collections.abc import Generator
 from http.client import HTTPConnection
 from pathlib import Path
@@ -40,8 +41,6 @@ async def find(ctx: Context, text: str) -> str:
 '''
 
 TRAVEL = '''\
-import sys
-
 from dragoman import Agent, Context, Peer
 
 agent = Agent("Travel", "Plans.")
@@ -51,7 +50,6 @@ flights = Peer("{url}", name="Flights")
 @agent.skill
 async def plan(ctx: Context, text: str) -> str:
     """Plan."""
-    assert "opentelemetry.sdk" not in sys.modules
     return (await ctx.call(flights, text)).text
 '''
 
@@ -153,9 +151,29 @@ def test_a_collector_that_does_not_answer_holds_nobody_up(
         assert send(process, "a") == "A"
         until(lambda: collector.requests == 1)
         assert send(process, "b") == "B"
-        # It is waited for, but not until it gives up by itself: that would be longer than we wait.
+        began = time.monotonic()
+        # It is waited for, but not until it gives up by itself: that would be ten seconds.
         assert process.stop(signal.SIGINT) == 0
+        assert time.monotonic() - began < 9
     assert "spans were not sent to" in "".join(process.output)
+
+
+@pytest.mark.timeout(60)
+def test_a_collector_that_is_away_does_not_delay_the_stop(flights: Path) -> None:
+    with Collector() as collector:
+        pass  # From now on it has a port at which nobody listens.
+    with served(flights, collector) as process:
+        assert send(process, "a") == "A"
+        process.wait_for("does not take spans")
+        assert send(process, "b") == "B"
+        began = time.monotonic()
+        assert process.stop() == 0
+        # The SDK alone would go on for some seconds.
+        assert time.monotonic() - began < 4
+    output = "".join(process.output)
+    assert output.count("does not take spans") == 1
+    assert output.count("6 spans were not sent to") == 1
+    assert "Traceback" not in output
 
 
 @pytest.mark.timeout(60)
@@ -167,7 +185,8 @@ def test_a_collector_that_refuses_is_told_of_once(collector: Collector, flights:
             until(lambda number=number: collector.requests > number)
         assert process.stop() == 0
     output = "".join(process.output)
-    assert output.count("does not take spans: status 500") == 1
+    assert output.count("does not take spans") == 1
+    assert "code: 500" in output
     assert output.count("9 spans were not sent to") == 1
 
 
@@ -216,8 +235,8 @@ def test_an_agent_with_a_provider_of_its_own_is_not_served_with_the_option(
     agent.write_text(
         "from opentelemetry import trace\n"
         "from dragoman import Agent\n"
-        "from dragoman.otlp import OtlpProvider\n"
-        f'trace.set_tracer_provider(OtlpProvider("{collector.url}"))\n'
+        "from opentelemetry.sdk.trace import TracerProvider\n"
+        "trace.set_tracer_provider(TracerProvider())\n"
         'agent = Agent("Own", "Sends by itself.")\n'
         "@agent.skill\n"
         "async def echo(text: str) -> str:\n"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import base64
 import ssl
 import time
 from collections.abc import Callable
@@ -10,6 +10,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Event, Thread
 from types import TracebackType
 from typing import Any, cast
+
+from google.protobuf.json_format import MessageToDict
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 __all__ = ("Collector", "until")
 
@@ -45,7 +48,7 @@ class _Handler(BaseHTTPRequestHandler):
             collector.released.wait(PATIENCE_SECONDS)
         status, headers, answer = collector.answers.pop(0) if collector.answers else collector.usual
         if 200 <= status < 300:
-            collector.bodies.append(json.loads(body))
+            collector.bodies.append(_decoded(body))
             collector.paths.append(self.path)
             collector.headers.append(dict(self.headers.items()))
         self.send_response(status)
@@ -74,7 +77,7 @@ class Collector:
     def __init__(self, tls: ssl.SSLContext | None = None) -> None:
         self._tls = tls
         self.answers: list[tuple[int, dict[str, str], bytes]] = []
-        self.usual: tuple[int, dict[str, str], bytes] = (200, {}, b"{}")
+        self.usual: tuple[int, dict[str, str], bytes] = (200, {}, b"")
         self.is_held = self.hangs_up = False
         self.released = Event()
         self.requests = 0
@@ -147,6 +150,18 @@ class Collector:
         self.released.set()
         self._server.shutdown()
         self._server.server_close()
+
+
+def _decoded(body: bytes) -> dict[str, Any]:
+    """Return a request as OTLP writes it in JSON: ids are hexadecimals there, enums numbers."""
+    request = ExportTraceServiceRequest.FromString(body)
+    found = MessageToDict(request, use_integers_for_enums=True)
+    for resource in found["resourceSpans"]:
+        for scope in resource["scopeSpans"]:
+            for span in scope["spans"]:
+                for name in {"traceId", "spanId", "parentSpanId"} & span.keys():
+                    span[name] = base64.b64decode(span[name]).hex()
+    return found
 
 
 def _plain(attributes: list[dict[str, Any]]) -> dict[str, Any]:

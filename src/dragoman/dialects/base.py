@@ -145,7 +145,7 @@ class Dialect(Protocol):
     nothing else. What they accept has been checked against the model, but for one thing: where a
     peer may leave out ``messageId`` it is "", and the server makes one up. They do not look up
     tasks, know the caller or check capabilities. Encoders take what the model allows and do not
-    fail; what a form cannot carry is listed in ``dragoman.dialects.losses``.
+    fail; ``docs/explanation/versions.md`` lists what a form cannot carry.
     """
 
     @property

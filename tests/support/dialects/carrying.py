@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from dragoman.dialects.base import Dialect, Result
-    from dragoman.dialects.losses import Form
     from dragoman.model.base import JsonObject
     from dragoman.model.cards import AgentCard
     from dragoman.model.events import StreamResponse
     from dragoman.model.tasks import Task
+    from tests.support.losses import Form
 
 __all__ = (
     "AS_JSON",

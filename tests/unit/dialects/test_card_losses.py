@@ -7,7 +7,6 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from dragoman.dialects.losses import Form
 from dragoman.errors import UnsupportedOperationError
 from dragoman.model.base import JsonObject
 from dragoman.model.cards import (
@@ -41,6 +40,7 @@ from tests.support.dialects.carrying import (
     read_card,
     write_card,
 )
+from tests.support.losses import Form
 
 shows = Showing()
 

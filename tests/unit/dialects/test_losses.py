@@ -6,7 +6,6 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from dragoman.dialects.losses import FORMS, LOSSES, Form
 from dragoman.dialects.v0_1.codec import V0_1_DIALECT
 from dragoman.errors import (
     InvalidAgentResponseError,
@@ -47,7 +46,7 @@ from tests.support.dialects.carrying import (
     task_back,
     wire,
 )
-from tests.support.losses import FORGIVEN
+from tests.support.losses import FORGIVEN, FORMS, LOSSES, Form
 from tests.unit.dialects.profiles.xpr.test_losses import shows as shows_of_xpr
 from tests.unit.dialects.test_card_losses import shows as shows_of_cards
 

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from dragoman.dialects.base import Dialect
-from dragoman.dialects.losses import Form
 from dragoman.dialects.v0_1.codec import V0_1
 from dragoman.dialects.v0_1.methods import METHODS
 from dragoman.dialects.v0_3.codec import V0_3_TYPE_DIALECT
@@ -31,7 +30,7 @@ from dragoman.model.operations import (
 from dragoman.model.push import TaskPushNotificationConfig
 from dragoman.model.tasks import Task
 from tests.support.dialects.carrying import DIALECTS, OLD, card_back
-from tests.support.losses import left
+from tests.support.losses import Form, left
 from tests.support.strategies import (
     BY_TYPE,
     agent_cards,

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from msgspec.structs import replace
 
-from dragoman.dialects.losses import Form
 from dragoman.dialects.profiles.xpr.codec import XPR_DIALECT
 from dragoman.errors import (
     A2AError,
@@ -33,7 +32,7 @@ from dragoman.model.operations import (
 from dragoman.model.parts import Part
 from dragoman.model.tasks import Task, TaskState, TaskStatus
 from tests.support.dialects.carrying import Showing, asked, task_back
-from tests.support.losses import left
+from tests.support.losses import Form, left
 from tests.support.strategies import send_message_requests, task_values
 
 GET: Final = Operation.GET_TASK
