@@ -34,6 +34,7 @@ from dragoman.errors import (
     spelling_of,
 )
 from dragoman.model.operations import STREAMING, Operation, Request, SendMessageRequest
+from dragoman.net.asgi import Header
 from dragoman.server.admission import audit
 from dragoman.server.admission.authentication import Visitor
 from dragoman.server.admission.authorization import Access
@@ -41,7 +42,7 @@ from dragoman.server.admission.client_address import Addressing
 from dragoman.server.admission.concurrency import Turnstile
 from dragoman.server.admission.content import Gate
 from dragoman.server.admission.rate_limits import RateSettings
-from dragoman.server.http.exchange import Exchange, Header
+from dragoman.server.http.exchange import Exchange
 from dragoman.server.service import LocalService
 from dragoman.server.tasks.runtime import Runtime
 from dragoman.server.xpr_place import XprPlace

@@ -8,7 +8,8 @@ from typing import Final
 from dragoman.bindings import sse
 from dragoman.dialects.profiles.rxjs.codec import Rxjs
 from dragoman.model.documents import EventDocument
-from dragoman.server.http.exchange import Header, Renders
+from dragoman.net.asgi import Header
+from dragoman.server.http.exchange import Renders
 
 __all__ = ("RxjsRenderer", "stream_headers")
 

@@ -9,7 +9,8 @@ from dragoman.errors import (
     PayloadTooLargeError,
     UnsupportedMediaTypeError,
 )
-from dragoman.server.http.exchange import Exchange, Receive, Send
+from dragoman.net.asgi import Receive, Send
+from dragoman.server.http.exchange import Exchange
 from dragoman.server.xpr_place import XprPlace, in_its_words
 
 PREFIXES = ("xpr:", "test/")

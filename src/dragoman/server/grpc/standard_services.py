@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Iterable
 from typing import Final
 
-from dragoman.bindings.http2.grpc_framing import GrpcFailedError
+from dragoman.bindings.grpc.framing import GrpcFailedError
 from dragoman.errors import InvalidRequestError
 from dragoman.server.grpc.calls import Context, Rpc
 from dragoman.server.grpc.descriptors import HEALTH, REFLECTION, files
@@ -75,4 +75,4 @@ def _reflection(reflection: Reflection) -> Rpc:
         except InvalidRequestError as problem:
             raise GrpcFailedError(_INVALID_ARGUMENT, problem.message) from None
 
-    return Rpc(talking=reflect)
+    return Rpc(bidi=reflect)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import ssl
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import MutableMapping
 from typing import Any, Final, Protocol, cast
 from urllib.parse import parse_qs, quote
 
@@ -13,6 +13,7 @@ from dragoman.auth.incoming.authenticator import Evidence, ReadBody
 from dragoman.dialects.base import RpcDialect
 from dragoman.errors import A2AError
 from dragoman.model.documents import EventDocument
+from dragoman.net.asgi import ABORT, REPLY, TLS, Header, Receive, Scope, Send
 from dragoman.server.admission.authentication import Door
 from dragoman.server.http.headers import AllHeaders, gather_headers
 from dragoman.server.http.media import check_is_plain
@@ -22,42 +23,13 @@ from dragoman.service.principal import NOBODY, Principal
 from dragoman.service.service import EventStream
 
 __all__ = (
-    "ABORT",
-    "REPLY",
-    "TLS",
-    "ASGIApp",
     "DisconnectedError",
     "Exchange",
-    "Header",
-    "Receive",
     "Renders",
-    "Scope",
-    "Send",
     "StalledError",
 )
 
 _logger = logging.getLogger(__name__)
-
-# ASGI's messages are dictionaries of anything, by its specification.
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-ASGIApp = Callable[[Scope, Receive, Send], Awaitable[None]]
-
-Header = tuple[bytes, bytes]
-
-ABORT: Final = "dragoman.abort"
-"""The ASGI extension by which our own server lets an application cut a connection."""
-
-REPLY: Final = "dragoman.reply"
-"""The ASGI extension by which our own server takes an answer as a whole.
-
-The message of this type stands for both of ASGI's. It has ``status``, ``headers`` (a tuple, without
-those that frame the body) and ``body``, which the server leaves out where HTTP wants that.
-"""
-
-TLS: Final = "tls"
-"""ASGI's own extension by which a server tells about the certificates of a connection."""
 
 _PLAIN: Final = "/:@!$&'()*+,;=~"
 """What needs no encoding in a path (RFC 3986, 3.3); the colon sets off a verb."""

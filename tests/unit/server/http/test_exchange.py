@@ -8,8 +8,9 @@ import pytest
 from dragoman.auth.incoming.authenticator import Evidence
 from dragoman.errors import JSONParseError, PayloadTooLargeError
 from dragoman.model.documents import EventDocument
+from dragoman.net.asgi import ABORT, REPLY, Scope
 from dragoman.server.admission.authentication import Door
-from dragoman.server.http.exchange import ABORT, REPLY, DisconnectedError, Exchange, Scope
+from dragoman.server.http.exchange import DisconnectedError, Exchange
 from dragoman.server.http.security_headers import SECURITY_HEADERS
 from dragoman.server.tasks.background import Nursery
 from dragoman.service.principal import NOBODY
