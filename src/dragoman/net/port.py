@@ -61,7 +61,7 @@ class FirstBytes(asyncio.Protocol):
         self._http2 = http2
         self._decision_seconds = limits.keep_alive_seconds
         # uvicorn asks no more of a connection than to be in this set and to have ``shutdown``.
-        self._connections = cast("set[object]", server_state.connections)
+        self._connections: set[Any] = server_state.connections
         self._first = b""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:

@@ -21,7 +21,7 @@ from dragoman.net.http1.watch import WatchedProtocol
 from dragoman.net.peer import peer_of
 
 if TYPE_CHECKING:
-    from uvicorn._types import ASGI3Application, ASGISendEvent
+    from uvicorn._types import ASGI3Application
 
 __all__ = ("Cycle", "Http1Protocol")
 
@@ -35,19 +35,18 @@ _CONTROL: Final = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
 class Cycle(RequestResponseCycle):
     """One request and its answer, which the application may give as a whole."""
 
-    async def send(self, message: ASGISendEvent) -> None:
-        """Send a message of ASGI, or a whole answer."""
-        whole = cast("dict[str, Any]", message)
-        if whole["type"] != REPLY:
+    async def send(self, message: Any) -> None:
+        """Send a message of ASGI, or a whole answer (``REPLY``), which uvicorn does not know."""
+        if message["type"] != REPLY:
             await super().send(message)
         elif self.access_log or self.response_started:
             # uvicorn writes the line of the log, or says that there is an answer already.
-            await self._send_in_two(whole["status"], whole["headers"], whole["body"])
+            await self._send_in_two(message["status"], message["headers"], message["body"])
         else:
             if self.flow.write_paused and not self.disconnected:
                 await self.flow.drain()
             if not self.disconnected:
-                self._write(whole["status"], whole["headers"], whole["body"])
+                self._write(message["status"], message["headers"], message["body"])
 
     def _write(self, status: int, headers: tuple[Header, ...], body: bytes) -> None:
         """Write the answer and end the cycle, as uvicorn does at the end of a body."""

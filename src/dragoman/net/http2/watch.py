@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ("Watch",)
 
-PING_PATIENCE_SECONDS: Final = 20.0
+PING_TIMEOUT_SECONDS: Final = 20.0
 """A client from which nothing comes for so long after a ping is gone."""
 
 
@@ -49,7 +49,7 @@ class Watch:
     def is_gone(self, now: float) -> bool:
         """Tell whether the peer does not answer; ask it if nothing has come for a while."""
         if self.heard_at < self._asked_at:
-            return now - self._asked_at >= PING_PATIENCE_SECONDS
+            return now - self._asked_at >= PING_TIMEOUT_SECONDS
         # Timers fire a little early.
         if now - self.heard_at >= 0.9 * self._limits.heartbeat_seconds:
             if not self._http2.has_greeted:

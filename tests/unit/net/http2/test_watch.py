@@ -82,7 +82,7 @@ async def test_a_peer_that_does_not_read_at_all_is_cut() -> None:
 async def test_a_peer_that_is_silent_is_asked_and_then_cut(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(http2_watch, "PING_PATIENCE_SECONDS", 0.1)
+    monkeypatch.setattr(http2_watch, "PING_TIMEOUT_SECONDS", 0.1)
     server = new_server(FakePerforms(), heartbeat_seconds=0.1)
     async with one_port(server) as served, raw(served) as client:
         assert (await client.next(frames.PING)).payload == b"dragoman"
@@ -90,7 +90,7 @@ async def test_a_peer_that_is_silent_is_asked_and_then_cut(
 
 
 async def test_a_peer_that_answers_is_not_cut(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http2_watch, "PING_PATIENCE_SECONDS", 0.1)
+    monkeypatch.setattr(http2_watch, "PING_TIMEOUT_SECONDS", 0.1)
     server = new_server(FakePerforms(), heartbeat_seconds=0.1)
     async with one_port(server) as served, raw(served) as client:
         for _ in range(5):

@@ -21,7 +21,7 @@ from dragoman.net.http2.protocol.events import Drained
 from dragoman.net.http2.protocol.frames import DEFAULT_WINDOW, MAX_WINDOW
 from dragoman.net.http2.protocol.header_blocks import MAX_HEADER_LIST_BYTES
 from dragoman.net.http2.protocol.receiving import CONNECTION_WINDOW, LAST_PING, Receiver
-from dragoman.net.http2.protocol.sending import Outbox
+from dragoman.net.http2.protocol.sending import Sender
 from dragoman.net.http2.protocol.stream_table import MAX_STREAMS, StreamTable
 
 if TYPE_CHECKING:
@@ -50,11 +50,11 @@ class Connection:
         self._is_draining = False
         self._streams = StreamTable()
         chatter = Budget(*CHATTER)
-        self._outbox = Outbox(chatter, on_drained=self._drained, on_ended=self._ended)
+        self._sender = Sender(chatter, on_drained=self._drained, on_ended=self._ended)
         self._receiver = Receiver(
-            self._streams, self._outbox, chatter, self._tell, max_header_bytes
+            self._streams, self._sender, chatter, self._tell, max_header_bytes
         )
-        self._outbox.add(
+        self._sender.add(
             payloads.settings(
                 (
                     (frames.MAX_CONCURRENT_STREAMS, MAX_STREAMS),
@@ -62,7 +62,7 @@ class Connection:
                 )
             )
         )
-        self._outbox.add(payloads.window_update(0, CONNECTION_WINDOW - DEFAULT_WINDOW))
+        self._sender.add(payloads.window_update(0, CONNECTION_WINDOW - DEFAULT_WINDOW))
 
     # --- for the driver -------------------------------------------------------------------------
 
@@ -85,7 +85,7 @@ class Connection:
 
     def take_output(self) -> bytes:
         """Return what is to be written now; as long as there is some, there may be more."""
-        return self._outbox.take()
+        return self._sender.take()
 
     @property
     def room(self) -> int:
@@ -93,12 +93,12 @@ class Connection:
 
         The driver sets it again after each, to 0 while it cannot write.
         """
-        return self._outbox.room
+        return self._sender.room
 
     @room.setter
     def room(self, size: int) -> None:
         """Let so much be made ready."""
-        self._outbox.room = size
+        self._sender.room = size
 
     @property
     def has_greeted(self) -> bool:
@@ -123,12 +123,12 @@ class Connection:
     @property
     def held_bytes(self) -> int:
         """Count what is ready to be written."""
-        return self._outbox.held_bytes
+        return self._sender.held_bytes
 
     @property
     def waiting_bytes(self) -> int:
         """Count what waits for the peer to make room for it."""
-        return self._outbox.waiting_bytes
+        return self._sender.waiting_bytes
 
     @property
     def open_streams(self) -> int:
@@ -142,7 +142,7 @@ class Connection:
 
     def progress(self) -> Mapping[int, int]:
         """Return how much has been sent of each stream that has something left to send."""
-        return self._outbox.progress()
+        return self._sender.progress()
 
     # --- sending --------------------------------------------------------------------------------
     # What is sent on a stream that is over goes nowhere: its user may not know yet.
@@ -154,29 +154,29 @@ class Connection:
             return
         stream.is_answered = True
         if ends:
-            self._outbox.end(stream, block)
+            self._sender.end(stream, block)
         else:
-            self._outbox.add(payloads.headers(number, block, ends=False))
+            self._sender.add(payloads.headers(number, block, ends=False))
 
     def send_data(self, number: int, data: bytes) -> bool:
         """Send a piece of a body; tell whether more may be sent without waiting."""
         stream = self._streams.get(number)
         if stream is None or not data:
             return True
-        return self._outbox.put(stream, data)
+        return self._sender.put(stream, data)
 
     def send_end(self, number: int) -> None:
         """End a body that has no trailers."""
         stream = self._streams.get(number)
         if stream is not None:
-            self._outbox.end(stream, b"")
+            self._sender.end(stream, b"")
 
     def reset(self, number: int, code: ErrorCode) -> None:
         """End a stream at once."""
         stream = self._streams.get(number)
         if stream is not None:
-            self._outbox.drop(stream)
-            self._outbox.add(payloads.reset(number, code))
+            self._sender.drop(stream)
+            self._sender.add(payloads.reset(number, code))
             self._streams.forget(number, is_cut=True)
 
     def grant(self, number: int, size: int) -> None:
@@ -187,7 +187,7 @@ class Connection:
 
     def ping(self) -> None:
         """Ask the peer for a sign of life."""
-        self._outbox.add(frames.write_frame(frames.PING, 0, 0, b"dragoman"))
+        self._sender.add(frames.write_frame(frames.PING, 0, 0, b"dragoman"))
 
     def drain(self) -> None:
         """Ask the peer to open no more streams; ``LastStreamTold`` follows when none can come.
@@ -197,20 +197,20 @@ class Connection:
         """
         if not self._is_draining and self.failure is None:
             self._is_draining = True
-            self._outbox.add(payloads.goaway(MAX_WINDOW, ErrorCode.NO_ERROR))
-            self._outbox.add(frames.write_frame(frames.PING, 0, 0, LAST_PING))
+            self._sender.add(payloads.goaway(MAX_WINDOW, ErrorCode.NO_ERROR))
+            self._sender.add(frames.write_frame(frames.PING, 0, 0, LAST_PING))
 
     def fail(self, problem: ConnectionFailedError) -> None:
         """End for a reason, and tell it; what was to be sent is dropped."""
         self.failure = problem
-        self._outbox.drop_all()
-        self._outbox.add(payloads.goaway(self._streams.last, problem.code, problem.reason))
+        self._sender.drop_all()
+        self._sender.add(payloads.goaway(self._streams.last, problem.code, problem.reason))
 
     def close(self) -> None:
         """Say which stream was the last. The driver closes the connection after that."""
         if self.failure is None:
             self._streams.is_closed = True
-            self._outbox.add(payloads.goaway(self._streams.last, ErrorCode.NO_ERROR))
+            self._sender.add(payloads.goaway(self._streams.last, ErrorCode.NO_ERROR))
 
     # --- from the two directions ----------------------------------------------------------------
 
@@ -225,5 +225,5 @@ class Connection:
         self._receiver.resets.earn(1)
         if not stream.has_heard_all:
             # 8.1: the rest of the request is of no use.
-            self._outbox.add(payloads.reset(stream.number, ErrorCode.NO_ERROR))
+            self._sender.add(payloads.reset(stream.number, ErrorCode.NO_ERROR))
         self._streams.forget(stream.number, is_cut=not stream.has_heard_all)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from dragoman.net.http2.protocol.events import Event
     from dragoman.net.http2.protocol.header_blocks import Block
-    from dragoman.net.http2.protocol.sending import Outbox
+    from dragoman.net.http2.protocol.sending import Sender
     from dragoman.net.http2.protocol.stream_table import StreamTable
     from dragoman.net.http2.protocol.streams import Stream
 
@@ -59,7 +59,7 @@ class Receiver:
     def __init__(
         self,
         streams: StreamTable,
-        outbox: Outbox,
+        sender: Sender,
         chatter: Budget,
         tell: Callable[[Event], None],
         max_header_bytes: int,
@@ -69,7 +69,7 @@ class Receiver:
         self.amid_head_since: float | None = None
         self.resets: Final = Budget(*RESETS)
         self._streams = streams
-        self._outbox = outbox
+        self._sender = sender
         self._chatter = chatter
         self._tell = tell
         self._preface = PREFACE
@@ -199,13 +199,13 @@ class Receiver:
         if self.granted < 0:
             raise ConnectionFailedError(ErrorCode.FLOW_CONTROL_ERROR, "More than the window holds")
         if self.granted < CONNECTION_WINDOW // 2:
-            self._outbox.add(payloads.window_update(0, CONNECTION_WINDOW - self.granted))
+            self._sender.add(payloads.window_update(0, CONNECTION_WINDOW - self.granted))
             self.granted = CONNECTION_WINDOW
 
     def grant(self, stream: Stream, size: int) -> None:
         """Let the peer send so many bytes more of a body."""
         stream.granted += size
-        self._outbox.add(payloads.window_update(stream.number, size))
+        self._sender.add(payloads.window_update(stream.number, size))
 
     # --- streams --------------------------------------------------------------------------------
 
@@ -224,7 +224,7 @@ class Receiver:
         self._chatter.spend(self._now)
         increment = payloads.number_of(frame.payload) & frames.MAX_WINDOW
         if not frame.stream:
-            self._outbox.widen(increment)
+            self._sender.widen(increment)
             return
         self._streams.check_begun(frame.stream)
         stream = self._streams.get(frame.stream)
@@ -251,7 +251,7 @@ class Receiver:
         is_refused = problem.code == ErrorCode.REFUSED_STREAM
         (self._chatter if is_refused else self.resets).spend(self._now)
         number = problem.stream
-        self._outbox.add(payloads.reset(number, problem.code))
+        self._sender.add(payloads.reset(number, problem.code))
         stream = self._streams.get(number)
         if stream is None:
             self._streams.forget(number, is_cut=True)
@@ -260,7 +260,7 @@ class Receiver:
             self._tell(StreamEnded(number, problem.code))
 
     def _forget(self, stream: Stream, *, is_cut: bool = False) -> None:
-        self._outbox.drop(stream)
+        self._sender.drop(stream)
         self._streams.forget(stream.number, is_cut=is_cut)
 
     # --- the connection -------------------------------------------------------------------------
@@ -276,15 +276,15 @@ class Receiver:
         settings = dict(payloads.settings_of(frame.payload))
         if frames.INITIAL_WINDOW_SIZE in settings:
             self._streams.set_first_window(settings[frames.INITIAL_WINDOW_SIZE])
-        self._outbox.add(frames.write_frame(frames.SETTINGS, ACK, 0))
+        self._sender.add(frames.write_frame(frames.SETTINGS, ACK, 0))
 
     def _take_ping(self, frame: Frame) -> None:
         self._chatter.spend(self._now)
         if not frame.flags & ACK:
-            self._outbox.add(frames.write_frame(frames.PING, ACK, 0, frame.payload))
+            self._sender.add(frames.write_frame(frames.PING, ACK, 0, frame.payload))
         elif frame.payload == LAST_PING and not self._streams.is_closed:
             self._streams.is_closed = True
-            self._outbox.add(payloads.goaway(self._streams.last, ErrorCode.NO_ERROR))
+            self._sender.add(payloads.goaway(self._streams.last, ErrorCode.NO_ERROR))
             self._tell(LastStreamTold())
 
     def _take_goaway(self, frame: Frame) -> None:

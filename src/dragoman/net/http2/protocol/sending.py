@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from dragoman.net.http2.protocol.budgets import Budget
     from dragoman.net.http2.protocol.streams import Stream
 
-__all__ = ("ROOM", "Outbox")
+__all__ = ("ROOM", "Sender")
 
 ROOM: Final = 65_536
 """How much DATA is made ready for one write."""
@@ -36,7 +36,7 @@ and a ping to measure the way. The end of a stream may be followed by a late res
 """
 
 
-class Outbox:
+class Sender:
     """All that is to be sent on one connection.
 
     Args:

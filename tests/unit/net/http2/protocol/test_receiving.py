@@ -10,7 +10,7 @@ from dragoman.net.http2.protocol.events import (
 )
 from dragoman.net.http2.protocol.hpack import encode_headers
 from dragoman.net.http2.protocol.receiving import CONNECTION_WINDOW, Receiver
-from dragoman.net.http2.protocol.sending import Outbox
+from dragoman.net.http2.protocol.sending import Sender
 from dragoman.net.http2.protocol.stream_table import StreamTable
 from tests.support.net.http2_peer import (
     GREETING,
@@ -131,8 +131,8 @@ def test_what_breaks_the_connection_is_told_with_the_right_code(
 
 def test_more_than_the_window_of_the_connection_is_refused() -> None:
     # It is filled again too fast to be exhausted frame by frame.
-    table, outbox = StreamTable(), Outbox(Budget(1, 1), on_drained=print, on_ended=print)
-    receiver = Receiver(table, outbox, Budget(1000, 1), print, 16_384)
+    table, sender = StreamTable(), Sender(Budget(1, 1), on_drained=print, on_ended=print)
+    receiver = Receiver(table, sender, Budget(1000, 1), print, 16_384)
     receiver.receive(GREETING + request(1), 0.0)
     receiver.granted = 10
     with pytest.raises(ConnectionFailedError) as told:
