@@ -26,12 +26,7 @@ if TYPE_CHECKING:
     from dragoman.server.admission.authentication import Visitor
     from dragoman.server.grpc.calls import Admission, BidiRpc, Rpc
 
-__all__ = (
-    "CallConnection",
-    "Http2Call",
-    "RequestMessages",
-)
-
+__all__ = ("CallConnection", "Http2Call", "RequestMessages")
 
 MAX_WAITING_BYTES: Final = 67_108_864
 """What may wait on one connection for its reader. Each call holds one message at most, but there

@@ -1,7 +1,7 @@
 """What browsers are told with every answer, so that they do no more with it than was meant.
 
-Constant tuples: the server writes a head it has written before from memory (``http_cycle``), and
-these do not change that.
+Constant tuples: the server writes a head it has written before from memory
+(``net.http1.server``), and these do not change that.
 """
 
 from __future__ import annotations
