@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from dragoman.net.http2.protocol.connection import Connection
     from dragoman.net.http2.protocol.requests import Head
     from dragoman.net.limits import Http2Limits
-    from dragoman.net.peer import Peer
     from dragoman.server.grpc.calls import Admission, Rpc
 
 __all__ = ("GrpcConnection", "Served")
@@ -58,17 +57,11 @@ class Served(Protocol):
 
 
 class GrpcConnection:
-    """The calls on one connection of HTTP/2 that are not over, by stream.
-
-    Attributes:
-        http2: the connection they are on.
-        flush_soon: writes what has been sent on it.
-    """
+    """The calls on one connection of HTTP/2 that are not over, by stream."""
 
     def __init__(self, connection: Http2Protocol, served: Served, limits: Http2Limits) -> None:
-        self.http2: Final = connection.http2
-        self.flush_soon: Final = connection.flush_soon
         self._connection = connection
+        self._http2 = connection.http2
         self._served = served
         self._limits = limits
         self._uploads = Uploads(connection.http2, limits.max_body_bytes)
@@ -111,18 +104,6 @@ class GrpcConnection:
             if call.begun_at is not None and now - call.begun_at > self._limits.body_seconds:
                 call.fail(GrpcFailedError(_UNAVAILABLE, "The request did not come in time"))
 
-    # --- for calls (http2_call.CallConnection) --------------------------------------------------
-
-    @property
-    def peer(self) -> Peer:
-        """The other end of the connection."""
-        return self._connection.peer
-
-    def call_ended(self, call: Http2Call) -> None:
-        """Forget a call that is over."""
-        self._calls.pop(call.stream, None)
-        self._uploads.give_back(call)
-
     # --- requests -------------------------------------------------------------------------------
 
     def _begin(self, stream: int, head: Head, now: float, *, ends: bool) -> None:
@@ -139,7 +120,7 @@ class GrpcConnection:
             timeout = timeout_of(head)
         except GrpcFailedError as problem:
             block = refusal_block(problem.code, problem.details)
-            self.http2.send_headers(stream, block, ends=True)
+            self._http2.send_headers(stream, block, ends=True)
             return
         call = self._calls[stream] = self._new_call(stream, head, rpc, now)
         if timeout is not None:
@@ -159,7 +140,13 @@ class GrpcConnection:
             # Such messages are small: none is granted more room than its stream begins with.
             limit = min(limit, DEFAULT_WINDOW - PREFIX_BYTES)
         reader = MessageReader(head, limit)
-        return Http2Call(self, stream, rpc, self._headers, head.fields, reader, now)
+        return Http2Call(
+            self._connection, self._forget, stream, rpc, self._headers, head.fields, reader, now
+        )
+
+    def _forget(self, call: Http2Call) -> None:
+        self._calls.pop(call.stream, None)
+        self._uploads.give_back(call)
 
     def _hear(self, call: Http2Call, data: bytes, *, ends: bool) -> None:
         try:
@@ -188,10 +175,10 @@ class GrpcConnection:
             self._uploads.ask(call)
 
     def _answer_text(self, stream: int, status: int, text: bytes, *, has_body: bool = True) -> None:
-        self.http2.send_headers(stream, http_refusal_block(status, len(text)))
+        self._http2.send_headers(stream, http_refusal_block(status, len(text)))
         if has_body:
-            self.http2.send_data(stream, text)
-        self.http2.send_end(stream)
+            self._http2.send_data(stream, text)
+        self._http2.send_end(stream)
 
 
 class Uploads:

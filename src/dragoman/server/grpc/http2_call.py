@@ -40,7 +40,7 @@ _UNAVAILABLE: Final = 14
 
 
 class CallConnection(Protocol):
-    """The connection of a call."""
+    """The connection of a call: what it needs of ``driver.Http2Protocol``."""
 
     @property
     def http2(self) -> Connection:
@@ -56,13 +56,12 @@ class CallConnection(Protocol):
         """Write what has been sent, together with everything else sent until then."""
         ...
 
-    def call_ended(self, call: Http2Call) -> None:
-        """Forget a call that is over."""
-        ...
-
 
 class Http2Call:
     """One call, from its head to its last byte.
+
+    Args:
+        on_ended: called when it is over.
 
     Attributes:
         is_over: whether nothing more can be said to the caller.
@@ -77,6 +76,7 @@ class Http2Call:
         "_allows_cancel",
         "_connection",
         "_has_begun",
+        "_on_ended",
         "_requests",
         "_stream",
         "_waiter",
@@ -99,6 +99,7 @@ class Http2Call:
     def __init__(
         self,
         connection: CallConnection,
+        on_ended: Callable[[Http2Call], None],
         stream: int,
         rpc: Rpc,
         headers: Mapping[bytes, str],
@@ -107,6 +108,7 @@ class Http2Call:
         begun_at: float,
     ) -> None:
         self._connection = connection
+        self._on_ended = on_ended
         self._stream = stream
         self.rpc = rpc
         self.headers = headers
@@ -285,7 +287,7 @@ class Http2Call:
         if self.timer is not None:
             self.timer.cancel()
         self.drained()
-        self._connection.call_ended(self)
+        self._on_ended(self)
 
 
 class RequestMessages(AsyncIterator[bytes]):

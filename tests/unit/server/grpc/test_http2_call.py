@@ -33,11 +33,8 @@ class FakeConnection:
     def flush_soon(self) -> None:
         self.flushes += 1
 
-    def call_ended(self, call: Http2Call) -> None:
-        self.ended.append(call)
-
     def call(self, rpc: Rpc) -> Http2Call:
-        return Http2Call(self, 1, rpc, {}, (), MessageReader(HEAD, 1000), 0.0)
+        return Http2Call(self, self.ended.append, 1, rpc, {}, (), MessageReader(HEAD, 1000), 0.0)
 
     def answer(self) -> list[dict[bytes, bytes] | bytes]:
         """Return what was sent: headers read, data as it is."""
