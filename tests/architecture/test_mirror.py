@@ -27,9 +27,10 @@ NO_BEHAVIOUR: Final = frozenset(
         "stores/base.py",
         "stores/scope.py",
         "stores/webhooks.py",
-        # Values: what happens on a connection, and what may.
-        "bindings/http2/events.py",
-        "server/http2_limits.py",
+        # Values: what happens on a connection, and what may; and the names of ASGI.
+        "net/asgi.py",
+        "net/http2/protocol/events.py",
+        "net/limits.py",
         # Values: the names of members.
         "dialects/profiles/xpr/members.py",
         # Names of an extension, and what a profile adds to a version.

@@ -5,13 +5,13 @@ import random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dragoman.bindings.http2 import frames, payloads
-from dragoman.bindings.http2.connection import Connection
-from dragoman.bindings.http2.errors import ErrorCode
-from dragoman.bindings.http2.events import DataReceived, Event, RequestReceived
-from dragoman.bindings.http2.grpc_framing import GrpcFailedError, MessageReader, frame_message
-from dragoman.bindings.http2.hpack import encode_headers
-from tests.support.bindings.http2.peer import BLOCK, GREETING, REQUEST, TRAILERS, data, request
+from dragoman.bindings.grpc.framing import GrpcFailedError, MessageReader, frame_message
+from dragoman.net.http2.protocol import frames, payloads
+from dragoman.net.http2.protocol.connection import Connection
+from dragoman.net.http2.protocol.errors import ErrorCode
+from dragoman.net.http2.protocol.events import DataReceived, Event, RequestReceived
+from dragoman.net.http2.protocol.hpack import encode_headers
+from tests.support.net.http2_peer import BLOCK, GREETING, REQUEST, TRAILERS, data, request
 
 # They are quick, so there may be more of them; ``make soak`` tries sixty times as many.
 MANY = settings(max_examples=20 * settings().max_examples)

@@ -17,7 +17,7 @@ from h2.events import (
     TrailersReceived,
 )
 
-from dragoman.bindings.http2.grpc_framing import frame_message
+from dragoman.bindings.grpc.framing import frame_message
 from dragoman.model.documents import EventDocument
 from tests.http2.frame_peer import REQUEST
 from tests.support.server.grpc_fakes import (

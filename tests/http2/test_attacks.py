@@ -14,12 +14,12 @@ from hyperframe.frame import (
     WindowUpdateFrame,
 )
 
-from dragoman.bindings.http2.budgets import CHATTER, RESETS
-from dragoman.bindings.http2.connection import Connection
-from dragoman.bindings.http2.errors import ErrorCode
-from dragoman.bindings.http2.stream_table import MAX_STREAMS
 from dragoman.model.documents import EventDocument
-from dragoman.server import http2_call
+from dragoman.net.http2.protocol.budgets import CHATTER, RESETS
+from dragoman.net.http2.protocol.connection import Connection
+from dragoman.net.http2.protocol.errors import ErrorCode
+from dragoman.net.http2.protocol.stream_table import MAX_STREAMS
+from dragoman.server.grpc import http2_call
 from tests.http2.frame_peer import (
     ALIVE,
     PREFACE,

@@ -9,7 +9,7 @@ from hyperframe.frame import (
     SettingsFrame,
 )
 
-from dragoman.bindings.http2.errors import ErrorCode
+from dragoman.net.http2.protocol.errors import ErrorCode
 from tests.http2.frame_peer import (
     ALIVE,
     PREFACE,

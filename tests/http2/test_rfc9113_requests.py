@@ -3,7 +3,7 @@
 import pytest
 from hyperframe.frame import HeadersFrame, PushPromiseFrame
 
-from dragoman.bindings.http2.errors import ErrorCode
+from dragoman.net.http2.protocol.errors import ErrorCode
 from tests.http2.frame_peer import (
     ALIVE,
     REQUEST,

@@ -9,8 +9,8 @@ from hyperframe.frame import (
     WindowUpdateFrame,
 )
 
-from dragoman.bindings.http2.errors import ErrorCode
-from dragoman.bindings.http2.stream_table import MAX_STREAMS
+from dragoman.net.http2.protocol.errors import ErrorCode
+from dragoman.net.http2.protocol.stream_table import MAX_STREAMS
 from tests.http2.frame_peer import (
     ALIVE,
     REQUEST,

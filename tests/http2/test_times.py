@@ -5,7 +5,7 @@ from typing import Any
 
 from hyperframe.frame import GoAwayFrame, PingFrame
 
-from dragoman.bindings.http2.errors import ErrorCode
+from dragoman.net.http2.protocol.errors import ErrorCode
 from tests.http2.frame_peer import (
     ALIVE,
     PREFACE,

@@ -20,7 +20,7 @@ import uvicorn
 
 from dragoman.dialects.v1_0.card import encode_card
 from dragoman.model.cards import AgentCard
-from dragoman.server.http.exchange import ASGIApp, Receive, Scope, Send
+from dragoman.net.asgi import ASGIApp, Receive, Scope, Send
 
 __all__ = ("Authority", "Guard", "Shown", "listening")
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from dragoman import AgentExtension
-from dragoman.server.tls import read_tls
+from dragoman.net.tls import read_tls
 from tests.scenarios.agents import Gate, make_agent, to
 from tests.scenarios.bindings import BAD_REQUEST, ERROR_INFO, ERRORS, Grpc, drain
 from tests.scenarios.grpc_binding import (

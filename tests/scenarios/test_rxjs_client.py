@@ -16,7 +16,7 @@ from dragoman.client.retry import RetryPolicy
 from dragoman.errors import InternalError, InvalidParamsError, PermissionDeniedError
 from dragoman.errors import TaskNotFoundError as NotFound
 from dragoman.model.cards import AgentInterface
-from dragoman.server.http.exchange import Receive, Scope, Send
+from dragoman.net.asgi import Receive, Scope, Send
 from tests.scenarios.authority import listening
 from tests.support.wire import Json
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from dragoman.net.asgi import REPLY, ASGIApp, Receive, Scope, Send
 from dragoman.server.http.cards import CARD_PATHS
-from dragoman.server.http.exchange import REPLY, ASGIApp, Receive, Scope, Send
 
 __all__ = ("with_card",)
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import MutableMapping
 from typing import Any, Final, TypeAlias
 
-from dragoman.server.http.exchange import REPLY, ASGIApp, Receive, Scope, Send
+from dragoman.net.asgi import REPLY, ASGIApp, Receive, Scope, Send
 
 __all__ = ("CUT", "CUT_WITHOUT_IDS", "UNSPECIFIED", "with_faults")
 

@@ -15,6 +15,8 @@ from dragoman.dialects.profiles.base import Serving
 from dragoman.dialects.registry import Profiles
 from dragoman.errors import MethodNotAllowedError, UsageError
 from dragoman.model.cards import AgentCard
+from dragoman.net.asgi import ASGIApp, Receive, Scope, Send
+from dragoman.net.limits import Http1Limits, Http2Limits
 from dragoman.server.admission.authentication import Guard
 from dragoman.server.admission.authorization import Access
 from dragoman.server.admission.client_address import Addressing
@@ -35,11 +37,10 @@ from dragoman.server.http.cards import (
     refuse,
 )
 from dragoman.server.http.cors import Cors
-from dragoman.server.http.exchange import ASGIApp, DisconnectedError, Exchange, Receive, Scope, Send
+from dragoman.server.http.exchange import DisconnectedError, Exchange
 from dragoman.server.http.media import JSON
 from dragoman.server.http.metrics import METRICS_PATH, Metrics
-from dragoman.server.http2_limits import Http2Limits
-from dragoman.server.limits import ConnectionLimits, limits_of
+from dragoman.server.limits import limits_of
 from dragoman.server.settings import Settings, load_settings
 from dragoman.server.tasks.runtime import Runtime
 from dragoman.server.webhooks.keys import PushKeys, check_push, tell_unsigned
@@ -149,7 +150,7 @@ class App:
         clock = clock or SystemClock()
         authentication = authentication_of(agent, settings.api_keys)
         access = Access(agent.authorize, agent.share)
-        self.connection_limits: Final = limits_of(settings, ConnectionLimits)
+        self.connection_limits: Final = limits_of(settings, Http1Limits)
         self._cors = Cors(settings.cors_origins) if settings.cors_origins else None
         if self._cors is not None and self._cors.allows_any and authentication is not None:
             raise UsageError(

@@ -32,6 +32,7 @@ from dragoman.errors import (
     spelling_of,
 )
 from dragoman.model.operations import STREAMING, Operation, Request, SendMessageRequest
+from dragoman.net.asgi import Header
 from dragoman.server.admission import audit
 from dragoman.server.admission.authentication import IncomingRequest
 from dragoman.server.admission.authorization import Access
@@ -39,7 +40,7 @@ from dragoman.server.admission.client_address import Addressing
 from dragoman.server.admission.concurrency import CallerLimits
 from dragoman.server.admission.content import RequestValidator
 from dragoman.server.admission.rate_limits import RateSettings
-from dragoman.server.http.exchange import Exchange, Header
+from dragoman.server.http.exchange import Exchange
 from dragoman.server.service import LocalService
 from dragoman.server.tasks.runtime import Runtime
 from dragoman.service.principal import Principal

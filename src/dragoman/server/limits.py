@@ -11,19 +11,9 @@ from msgspec import Struct
 
 from dragoman.server.settings import Settings
 
-__all__ = ("ConnectionLimits", "limits_of")
+__all__ = ("limits_of",)
 
 _Limits = TypeVar("_Limits", bound=Struct)
-
-
-class ConnectionLimits(Struct, frozen=True, kw_only=True):
-    """What a peer of HTTP/1.1 may take."""
-
-    max_headers: int
-    max_header_bytes: int
-    head_seconds: float
-    body_seconds: float
-    keep_alive_seconds: float
 
 
 def limits_of(settings: Settings, kind: type[_Limits]) -> _Limits:

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import httpx2
 
-from dragoman.server.http.exchange import ASGIApp, Scope
+from dragoman.net.asgi import ASGIApp, Scope
 from dragoman.server.tasks.background import BackgroundTasks
 
 __all__ = ("AsgiTransport",)

@@ -12,7 +12,7 @@ import uvicorn
 
 from dragoman.bindings.grpc.base import is_installed
 from dragoman.client.sync import entered_in_thread
-from dragoman.server.one_port import Server, speaking_both
+from dragoman.net.port import Server, speaking_both
 from dragoman.server.tasks.background import BackgroundTasks
 from dragoman.testing.application import application
 

@@ -16,7 +16,7 @@ from joserfc.jws import JWSRegistry
 from dragoman.auth.incoming.authenticator import Authenticator, BadCredentialsError, Evidence
 from dragoman.auth.shared.key_sets import read_key
 from dragoman.errors import UnauthenticatedError
-from dragoman.server.http.exchange import Receive, Scope, Send
+from dragoman.net.asgi import Receive, Scope, Send
 from dragoman.testing.clock import FakeClock
 from tests.scenarios.authority import answer, listening
 from tests.support.auth.signing_cards import new_key

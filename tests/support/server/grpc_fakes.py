@@ -17,14 +17,15 @@ from dragoman.dialects.base import Dialect
 from dragoman.errors import A2AError, InternalError, TaskNotFoundError, spelling_of
 from dragoman.model.documents import EventDocument
 from dragoman.model.operations import Operation
+from dragoman.net.asgi import Receive, Scope, Send
+from dragoman.net.limits import Http2Limits
+from dragoman.net.port import Server, speaking_both
+from dragoman.net.tls import Tls
 from dragoman.server.admission.authentication import IncomingRequest
 from dragoman.server.grpc.server import GrpcServer, Services
-from dragoman.server.http.exchange import Receive, Scope, Send
-from dragoman.server.http2_limits import Http2Limits
-from dragoman.server.one_port import Server, speaking_both
-from dragoman.server.tls import Tls
 from dragoman.service.principal import Principal
 from dragoman.service.service import EventStream
+from tests.support.net.http1_limits import DEFAULT_LIMITS
 
 __all__ = (
     "SEND",
@@ -224,7 +225,7 @@ async def one_port(grpc_server: GrpcServer, *, tls: Tls | None = None) -> AsyncG
     """Serve HTTP/1.1 and gRPC on one port of the loopback."""
     config = uvicorn.Config(
         hello,  # type: ignore[arg-type] - any ASGI app will do
-        http=speaking_both(grpc_server),
+        http=speaking_both(grpc_server, DEFAULT_LIMITS),
         ws="none",
         lifespan="off",
         log_config=None,

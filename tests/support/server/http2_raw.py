@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 
-from dragoman.bindings.http2 import frames, payloads
-from dragoman.bindings.http2.frames import Frame, FrameReader
-from dragoman.bindings.http2.hpack import Decoder, Header, encode_headers
+from dragoman.net.http2.protocol import frames, payloads
+from dragoman.net.http2.protocol.frames import Frame, FrameReader
+from dragoman.net.http2.protocol.hpack import Decoder, Header, encode_headers
 from tests.support.server.grpc_fakes import SEND, OnePort
 
 __all__ = ("Raw", "raw")

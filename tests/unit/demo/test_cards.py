@@ -1,5 +1,5 @@
 from dragoman.demo.cards import with_card
-from dragoman.server.http.exchange import REPLY
+from dragoman.net.asgi import REPLY
 from tests.unit.demo.test_faults import Event
 
 

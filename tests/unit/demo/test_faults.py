@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from dragoman.demo.faults import CUT, CUT_WITHOUT_IDS, UNSPECIFIED, with_faults
-from dragoman.server.http.exchange import REPLY, Receive, Scope, Send
+from dragoman.net.asgi import REPLY, Receive, Scope, Send
 
 Event = MutableMapping[str, Any]
 

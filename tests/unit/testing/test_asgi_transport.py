@@ -6,7 +6,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from dragoman.server.http.exchange import ASGIApp, Receive, Scope, Send
+from dragoman.net.asgi import ASGIApp, Receive, Scope, Send
 from dragoman.testing.asgi_transport import AsgiTransport
 
 START: MutableMapping[str, Any] = {

@@ -17,7 +17,7 @@ from dragoman.demo.agent import Setup, demo_agent
 from dragoman.demo.cards import with_card
 from dragoman.demo.faults import with_faults
 from dragoman.errors import UsageError
-from dragoman.server.http.exchange import ASGIApp
+from dragoman.net.asgi import ASGIApp
 
 __all__ = ("DEMO_SERVER",)
 

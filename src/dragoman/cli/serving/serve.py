@@ -31,9 +31,9 @@ from dragoman.stores.opening import is_shared, without_password
 
 if TYPE_CHECKING:
     from dragoman.agent.agent import Agent
+    from dragoman.net.asgi import ASGIApp
+    from dragoman.net.tls import Tls
     from dragoman.server.app import App
-    from dragoman.server.http.exchange import ASGIApp
-    from dragoman.server.tls import Tls
 
 __all__ = ("SERVE", "Served", "run_server")
 
@@ -356,7 +356,7 @@ def _tls(own: dict[str, object]) -> Tls | None:
         return None
     if not (cert and key):
         raise UsageError("TLS needs both --tls-cert and --tls-key")
-    from dragoman.server.tls import read_tls  # noqa: PLC0415 - ssl is slow to import
+    from dragoman.net.tls import read_tls  # noqa: PLC0415 - ssl is slow to import
 
     return read_tls(str(cert), str(key), str(client_ca or ""))
 
@@ -417,7 +417,7 @@ async def _serve(
 ) -> int:
     import uvicorn  # noqa: PLC0415 - only this command needs it
 
-    from dragoman.server.one_port import Server, speaking_both  # noqa: PLC0415 - imports uvicorn
+    from dragoman.net.port import Server, speaking_both  # noqa: PLC0415 - imports uvicorn
 
     tls = _tls(own)
     # Started here, so that what is wrong with the store is one line and not a failed lifespan.

@@ -13,9 +13,10 @@ import httpx2
 
 from dragoman.auth.outgoing.origins import origin_of
 from dragoman.client.errors import CutError, ProtocolError, TimedOutError, UnreachableError
-from dragoman.client.http1_pool import Http1Pool
 from dragoman.client.transports.tls import Tls
 from dragoman.errors import UsageError
+from dragoman.net.http1.client import Http1Pool
+from dragoman.net.http1.client_connection import Http1Errors
 
 __all__ = ("CONNECT_SECONDS", "HttpAnswer", "HttpPool", "read_body")
 
@@ -33,6 +34,13 @@ _ENCODINGS: Final = ("gzip", "deflate")
 
 _NO_TLS: Final = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 """Trusts nobody; for connections that are made without TLS."""
+
+_ERRORS: Final = Http1Errors(
+    unreachable=UnreachableError,
+    cut=CutError,
+    malformed=ProtocolError,
+    timed_out=TimedOutError,
+)
 
 _LIMITS: Final = httpx2.Limits(
     # A stream holds its connection for as long as it lasts.
@@ -77,14 +85,14 @@ class HttpPool:
     Args:
         http: a client of the user's own to use instead; it is not closed here.
 
-    Where no proxy is in between, connections are ours (``http1_pool``): they cost a fraction.
+    Where no proxy is in between, connections are ours (``Http1Pool``): they cost a fraction.
     """
 
     def __init__(self, tls: Tls, http: httpx2.AsyncClient | None = None) -> None:
         self._tls = tls
         self._given = http
         self._clients: dict[str, httpx2.AsyncClient] = {}
-        self._direct = None if http or getproxies() else Http1Pool(self._context)
+        self._direct = None if http or getproxies() else Http1Pool(self._context, _ERRORS)
 
     @asynccontextmanager
     async def exchange(

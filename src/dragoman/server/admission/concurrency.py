@@ -137,7 +137,7 @@ class ExpiringStream:
 class CallerLimits:
     """Counts what visitors do, and stops those who do too much.
 
-    What is left of a limit is put into the ``allowance`` of the visitor, for every answer to tell.
+    What is left of a limit is put into the ``allowance`` of the request, for every answer to tell.
 
     Attributes:
         rates: how often whom.

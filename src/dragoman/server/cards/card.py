@@ -211,7 +211,7 @@ class PublishedCards:
         """Check what will be published. Without ``grpc_port`` gRPC is not offered.
 
         Args:
-            authentication: what callers must show; it is what the door enforces.
+            authentication: what callers must show; it is what is enforced.
             signing: signs what is handed out.
             has_push: whether webhooks can be registered.
 

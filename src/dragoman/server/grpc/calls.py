@@ -15,26 +15,26 @@ from msgspec import Struct
 
 from dragoman.auth.incoming.authenticator import Evidence, ReadBody
 from dragoman.bindings.grpc.base import EVENT_ID, STATUS_DETAILS, GrpcDialect
-from dragoman.bindings.http2.grpc_framing import GrpcFailedError, Metadata
+from dragoman.bindings.grpc.framing import GrpcFailedError, Metadata
 from dragoman.dialects.base import Dialect
 from dragoman.errors import A2AError, UnavailableError
 from dragoman.model.documents import EventDocument
 from dragoman.model.operations import STREAMING, Operation
+from dragoman.net.peer import Peer
 from dragoman.server.admission.authentication import IncomingRequest
 from dragoman.server.http.headers import AllHeaders
-from dragoman.server.peers import Peer
 from dragoman.service.principal import NOBODY, Principal
 from dragoman.service.service import EventStream
 
 __all__ = (
     "Admission",
     "Answer",
+    "BidiRpc",
     "Calls",
     "Context",
     "Enter",
     "Performs",
     "Rpc",
-    "TalkingRpc",
     "UnaryRpc",
 )
 
@@ -97,7 +97,7 @@ class Context(Protocol):
 
 UnaryRpc: TypeAlias = Callable[[bytes, Context], Awaitable[bytes | None]]
 """Takes one message; returns one, or writes some."""
-TalkingRpc: TypeAlias = Callable[[AsyncIterator[bytes], Context], Awaitable[None]]
+BidiRpc: TypeAlias = Callable[[AsyncIterator[bytes], Context], Awaitable[None]]
 """Takes messages as they come."""
 Admission: TypeAlias = Callable[[Context], Awaitable[None]]
 """Finds out who calls, and notes it; raises GrpcFailedError for who is not let in."""
@@ -111,7 +111,7 @@ class Rpc(Struct, frozen=True):
     """
 
     unary: UnaryRpc | None = None
-    talking: TalkingRpc | None = None
+    bidi: BidiRpc | None = None
     admit: Admission | None = None
 
 

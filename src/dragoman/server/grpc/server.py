@@ -16,13 +16,14 @@ from msgspec import Struct
 
 from dragoman.bindings.grpc.base import GrpcDialect, can_serve
 from dragoman.errors import UsageError
+from dragoman.net.http2.driver import Http2Protocol
+from dragoman.net.limits import Http2Limits
 from dragoman.server.grpc.calls import Calls, Enter, Performs, Rpc
-from dragoman.server.http2_limits import Http2Limits
-from dragoman.server.http2_server import Http2Protocol
+from dragoman.server.grpc.connection import GrpcConnection
 from dragoman.server.tasks.background import BackgroundTasks
 
 if TYPE_CHECKING:
-    from dragoman.server.tls import Tls
+    from dragoman.net.tls import Tls
 
 __all__ = ("MISSING", "GrpcServer", "Services")
 
@@ -144,7 +145,11 @@ class GrpcServer:
         while self._running:
             await asyncio.wait(tuple(self._running))
 
-    # --- for connections (http2_server.Host) ----------------------------------------------------
+    # --- for connections (driver.Host, connection.Served) ---------------------------------------
+
+    def serve(self, connection: Http2Protocol) -> GrpcConnection:
+        """Return what serves the streams of a connection."""
+        return GrpcConnection(connection, self, self.limits)
 
     def spawn(self, work: Coroutine[object, object, None]) -> asyncio.Task[None]:
         """Start the task of a call."""

@@ -10,7 +10,7 @@ from google.protobuf import any_pb2, duration_pb2, empty_pb2, struct_pb2, timest
 from google.protobuf.descriptor_pb2 import DescriptorProto, FileDescriptorProto
 from google.protobuf.message import DecodeError
 
-from dragoman.bindings.http2.grpc_framing import GrpcFailedError
+from dragoman.bindings.grpc.framing import GrpcFailedError
 from dragoman.errors import InvalidRequestError
 from dragoman.server.grpc.calls import Context, Rpc
 from dragoman.server.grpc.descriptors import (
@@ -266,4 +266,4 @@ def _reflection(reflection: Reflection) -> Rpc:
         except InvalidRequestError as problem:
             raise GrpcFailedError(_INVALID_ARGUMENT, problem.message) from None
 
-    return Rpc(talking=reflect)
+    return Rpc(bidi=reflect)

@@ -23,10 +23,11 @@ from dragoman.errors import (
 )
 from dragoman.model.documents import EventDocument
 from dragoman.model.operations import STREAMING
+from dragoman.net.asgi import Header
 from dragoman.server.admission.authentication import Guard
 from dragoman.server.admission.rate_limits import refusal_headers
 from dragoman.server.dispatch import Answer, Dispatcher
-from dragoman.server.http.exchange import DisconnectedError, Exchange, Header
+from dragoman.server.http.exchange import DisconnectedError, Exchange
 from dragoman.server.http.media import EVENT_STREAM, JSON, check_is_json, rest_content_type
 from dragoman.server.tasks.background import BackgroundTasks
 

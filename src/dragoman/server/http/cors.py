@@ -96,7 +96,7 @@ class Cors:
         """Return the permission to send what a page wants to.
 
         Args:
-            asked: the headers it wants to send. Which of them matter is for the door and for
+            asked: the headers it wants to send. Which of them matter is for authentication and for
                 authenticators to say, so they are all allowed.
         """
         names = asked if _NAMES.fullmatch(asked) else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import ssl
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import MutableMapping
 from typing import Any, Final, Protocol, cast
 from urllib.parse import parse_qs, quote
 
@@ -14,6 +14,7 @@ from dragoman.dialects.base import RpcDialect
 from dragoman.dialects.profiles.base import ServedProfile
 from dragoman.errors import A2AError
 from dragoman.model.documents import EventDocument
+from dragoman.net.asgi import ABORT, REPLY, TLS, Header, Receive, Scope, Send
 from dragoman.server.admission.authentication import Guard
 from dragoman.server.http.headers import AllHeaders, gather_headers
 from dragoman.server.http.media import check_is_plain
@@ -22,18 +23,10 @@ from dragoman.service.principal import NOBODY, Principal
 from dragoman.service.service import EventStream
 
 __all__ = (
-    "ABORT",
-    "REPLY",
     "SECURITY_HEADERS",
-    "TLS",
-    "ASGIApp",
     "DisconnectedError",
     "Exchange",
-    "Header",
-    "Receive",
     "Renders",
-    "Scope",
-    "Send",
     "StalledError",
 )
 
@@ -47,28 +40,6 @@ SECURITY_HEADERS: Final = (
     # Addresses hold the ids of tasks and the names of tenants.
     (b"referrer-policy", b"no-referrer"),
 )
-
-
-# ASGI's messages are dictionaries of anything, by its specification.
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-ASGIApp = Callable[[Scope, Receive, Send], Awaitable[None]]
-
-Header = tuple[bytes, bytes]
-
-ABORT: Final = "dragoman.abort"
-"""The ASGI extension by which our own server lets an application cut a connection."""
-
-REPLY: Final = "dragoman.reply"
-"""The ASGI extension by which our own server takes an answer as a whole.
-
-The message of this type stands for both of ASGI's. It has ``status``, ``headers`` (a tuple, without
-those that frame the body) and ``body``, which the server leaves out where HTTP wants that.
-"""
-
-TLS: Final = "tls"
-"""ASGI's own extension by which a server tells about the certificates of a connection."""
 
 _PLAIN: Final = "/:@!$&'()*+,;=~"
 """What needs no encoding in a path (RFC 3986, 3.3); the colon sets off a verb."""
@@ -112,7 +83,7 @@ class Exchange:
         path: as sent, percent-encoded, relative to where the application is mounted; it ends
             without a slash.
         peer: the address of the other end of the connection, None where there is none.
-        principal: who calls, once the door has told.
+        principal: who calls, once authentication has told.
         also: headers that go with the answer, whatever it is.
         allowance: the same, as far as they tell what is left of a rate limit.
         dialect: the one in which to refuse a JSON-RPC request, once it is known.

@@ -88,7 +88,7 @@ class Metrics:
 
     Args:
         local: lets in callers on this machine, and nobody else.
-        door: lets in those who can show who they are; None where nobody could.
+        guard: lets in those who can show who they are; None where nobody could.
     """
 
     def __init__(self, measured: Measured, *, local: Guard, guard: Guard | None) -> None:

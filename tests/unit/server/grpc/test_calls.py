@@ -7,13 +7,13 @@ import pytest
 
 from dragoman.auth.incoming.authenticator import Evidence
 from dragoman.bindings.grpc.base import STATUS_DETAILS
-from dragoman.bindings.http2.grpc_framing import GrpcFailedError, Metadata
+from dragoman.bindings.grpc.framing import GrpcFailedError, Metadata
 from dragoman.errors import PermissionDeniedError, UnauthenticatedError
 from dragoman.model.documents import EventDocument
 from dragoman.model.operations import Operation
+from dragoman.net.peer import Peer
 from dragoman.server.admission.authentication import IncomingRequest
 from dragoman.server.grpc.calls import MAX_STATUS_BYTES, Calls, Enter, UnaryRpc
-from dragoman.server.peers import Peer
 from dragoman.service.principal import Principal
 from tests.support.server.grpc_fakes import Answered, FakePerforms, ScriptedEvents, dialect
 

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from dragoman.bindings.http2 import frames, payloads
-from dragoman.bindings.http2.grpc_framing import frame_message
+from dragoman.bindings.grpc.framing import frame_message
 from dragoman.errors import UsageError
 from dragoman.model.documents import EventDocument
+from dragoman.net.http2.protocol import frames, payloads
+from dragoman.net.tls import read_tls
 from dragoman.server.grpc.server import GrpcServer
-from dragoman.server.tls import read_tls
 from tests.support.server.certificates import Files, write_files
 from tests.support.server.grpc_fakes import (
     SEND,

@@ -8,15 +8,9 @@ import pytest
 from dragoman.auth.incoming.authenticator import Evidence
 from dragoman.errors import JSONParseError, PayloadTooLargeError
 from dragoman.model.documents import EventDocument
+from dragoman.net.asgi import ABORT, REPLY, Scope
 from dragoman.server.admission.authentication import Guard
-from dragoman.server.http.exchange import (
-    ABORT,
-    REPLY,
-    SECURITY_HEADERS,
-    DisconnectedError,
-    Exchange,
-    Scope,
-)
+from dragoman.server.http.exchange import SECURITY_HEADERS, DisconnectedError, Exchange
 from dragoman.server.tasks.background import BackgroundTasks
 from dragoman.service.principal import NOBODY
 

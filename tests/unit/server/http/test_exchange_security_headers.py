@@ -1,8 +1,8 @@
 import re
 
+from dragoman.net.http1.server import _head  # pyright: ignore[reportPrivateUsage] - its memory is the point
 from dragoman.server.http.exchange import SECURITY_HEADERS
-from dragoman.server.http_cycle import _head  # pyright: ignore[reportPrivateUsage] - its memory is the point
-from tests.support.server.http_connections import Connection, answering, whole
+from tests.support.net.http1_connections import Connection, answering, whole
 
 
 def test_they_are_written_as_the_server_takes_them() -> None:

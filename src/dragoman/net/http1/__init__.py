@@ -1,0 +1,1 @@
+"""HTTP/1.1: the server's connections and the client's."""

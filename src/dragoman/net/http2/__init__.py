@@ -1,0 +1,1 @@
+"""HTTP/2: connections of the server on asyncio."""
