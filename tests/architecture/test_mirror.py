@@ -53,7 +53,6 @@ SHOWN_ELSEWHERE: Final = {
     # The program is shown as a user starts it.
     "__main__.py": "unit/cli/serving/test_serve.py",
     # Which members of a value are written, and which exclude each other, is one subject.
-    "model/base.py": "unit/model/test_presence.py",
     "model/cards.py": "unit/model/test_presence.py",
     "model/messages.py": "unit/model/test_presence.py",
     "model/operations.py": "unit/model/test_unions.py",

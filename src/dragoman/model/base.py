@@ -7,11 +7,11 @@ REQUIRED string is never empty and a REQUIRED array has at least one element (R-
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, TypeGuard
 
 from msgspec import Meta, Struct
 
-__all__ = ("INT32_MAX", "Count", "JsonObject", "NonEmpty", "Value")
+__all__ = ("INT32_MAX", "Count", "JsonObject", "NonEmpty", "Value", "is_array", "is_object")
 
 INT32_MAX = 2**31 - 1
 
@@ -23,6 +23,16 @@ Count = Annotated[int, Meta(ge=0, le=INT32_MAX)]
 
 JsonObject = dict[str, object]
 """Free key/value data (google.protobuf.Struct): string keys, any JSON value."""
+
+
+def is_object(value: object) -> TypeGuard[JsonObject]:
+    """Whether decoded JSON is an object; its keys are strings because JSON has no others."""
+    return isinstance(value, dict)
+
+
+def is_array(value: object) -> TypeGuard[list[object]]:
+    """Whether decoded JSON is an array."""
+    return isinstance(value, list)
 
 
 class Value(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
