@@ -71,7 +71,6 @@ SHOWN_ELSEWHERE: Final = {
     "demo/answers.py": "cli/test_demo_server.py",
     "demo/courses.py": "cli/test_demo_server.py",
     # The calls of a context, made from a thread.
-    "agent/sync_context.py": "unit/agent/test_skill.py",
     # What a card declares is what the gate enforces.
     "model/media_types.py": "unit/server/admission/test_content.py",
     # The codec is the door to its dialect: nobody else calls these.

@@ -13,12 +13,12 @@ from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, Literal, TypeVar, cast, overload
 
+from dragoman.agent.adapter_loading import AGENT_ADAPTERS
 from dragoman.agent.context import Context
 from dragoman.agent.gathering import gathering
-from dragoman.agent.makers import MAKERS
-from dragoman.agent.modes import TEXT
+from dragoman.agent.signature import TEXT
 from dragoman.agent.skill import CancelHook, Skill
-from dragoman.agent.threads import DEFAULT_THREADS, Threads
+from dragoman.agent.sync_context import DEFAULT_THREADS, Threads
 from dragoman.bindings.rest import RESERVED_SEGMENTS
 from dragoman.clock import Clock, SystemClock
 from dragoman.errors import (
@@ -161,7 +161,7 @@ class Agent:
             server: the address of the server, or the command that starts it and its arguments.
             options: see ``dragoman.adapters.mcp.agent``.
         """
-        return cast("Agent", MAKERS["mcp"](server, options))
+        return cast("Agent", AGENT_ADAPTERS["mcp"](server, options))
 
     @classmethod
     def from_pydantic_ai(cls, agent: object, **options: object) -> Agent:
@@ -170,7 +170,7 @@ class Agent:
         Args:
             options: see ``dragoman.adapters.pydantic_ai``.
         """
-        return cast("Agent", MAKERS["pydantic_ai"](agent, options))
+        return cast("Agent", AGENT_ADAPTERS["pydantic_ai"](agent, options))
 
     @classmethod
     def from_langgraph(cls, graph: object, **options: object) -> Agent:
@@ -179,7 +179,7 @@ class Agent:
         Args:
             options: see ``dragoman.adapters.langgraph``.
         """
-        return cast("Agent", MAKERS["langgraph"](graph, options))
+        return cast("Agent", AGENT_ADAPTERS["langgraph"](graph, options))
 
     # --- what the card says ---------------------------------------------------------------------
 

@@ -1,6 +1,7 @@
-"""Signatures: what the parameters of a skill mean, worked out once when it is decorated.
+"""Signatures: what a skill takes and gives, worked out once when it is decorated.
 
-``Signature.bind`` then turns a message into arguments without looking at the function again.
+``Signature.bind`` turns a message into arguments without looking at the function again;
+``input_modes`` and ``output_modes`` say which media types the card names.
 """
 
 from __future__ import annotations
@@ -9,7 +10,17 @@ import dataclasses
 import inspect
 import types
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    AsyncIterator,
+    Callable,
+    Generator,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from enum import Enum
 from typing import Annotated, Any, Final, NewType, Protocol, Union, cast
 
@@ -18,32 +29,55 @@ from msgspec import UNSET, Struct
 
 from dragoman.agent.callables import underlying
 from dragoman.agent.context import Context
-from dragoman.agent.files import File
+from dragoman.agent.results import File, Reply
 from dragoman.agent.sync_context import SyncContext
 from dragoman.errors import FieldViolation, InvalidParamsError, UsageError
 from dragoman.model.messages import Message, text_of
 from dragoman.model.parts import Part
-from dragoman.model.plain_data import is_model
+from dragoman.model.plain_data import BYTES, is_model
 from dragoman.model.schema import convert, invalid, schema_of, schemas_of
+from dragoman.model.tasks import Artifact
 
 if typing.TYPE_CHECKING:
     from dragoman.model.base import JsonObject
 
 __all__ = (
+    "ANY",
+    "JSON",
+    "TEXT",
     "Kind",
     "Parameter",
     "Signature",
     "alternatives",
     "hints_of",
+    "input_modes",
     "inspect_signature",
-    "is_object",
+    "is_object_type",
+    "output_modes",
 )
+
+TEXT: Final = "text/plain"
+JSON: Final = "application/json"
+ANY: Final = "*/*"
 
 _NO_DEFAULT: Final = inspect.Parameter.empty
 _MISSING: Final = object()
 _ANYTHING: Final = frozenset[object]((object, Any))
 _SEQUENCES: Final[tuple[object, ...]] = (list, tuple, Sequence)
 _NOT_DATA: Final = frozenset[object]((Part, File, Message, Context, SyncContext))
+
+_STREAMS: Final = (
+    AsyncGenerator,
+    AsyncIterable,
+    AsyncIterator,
+    Generator,
+    Iterable,
+    Iterator,
+)
+_BYTES: Final = frozenset[object]((bytes, bytearray))
+_FILES: Final = frozenset[object]((File, Part, Artifact))
+_UNTOLD: Final = frozenset[object]((Reply, Any, object, None, types.NoneType))
+_UNKNOWN: Final = (TEXT, JSON)
 
 
 class Kind(Enum):
@@ -108,7 +142,7 @@ class Signature:
         fields = [p for p in self._named if p.kind is Kind.DATA or len(self._texts) > 1]
         if not fields:
             return None
-        if len(fields) == 1 and fields[0] is self._whole and is_object(fields[0].annotation):
+        if len(fields) == 1 and fields[0] is self._whole and is_object_type(fields[0].annotation):
             return schema_of(fields[0].annotation)
         schemas, definitions = schemas_of([field.annotation for field in fields])
         properties = {
@@ -242,7 +276,7 @@ def _whole_parameter(named: tuple[Parameter, ...]) -> Parameter | None:
     would be taken for it.
     """
     data = [p for p in named if p.kind is Kind.DATA]
-    objects = [p for p in data if is_object(p.annotation)]
+    objects = [p for p in data if is_object_type(p.annotation)]
     if len(objects) == 1 and (objects[0].is_required or len(data) == 1):
         return objects[0]
     if len(data) == 1 and (_is_list(data[0].annotation) or data[0].annotation in _ANYTHING):
@@ -253,7 +287,7 @@ def _whole_parameter(named: tuple[Parameter, ...]) -> Parameter | None:
 def _could_be_whole(value: object, annotation: object) -> bool:
     if annotation in _ANYTHING:
         return True
-    return isinstance(value, dict if is_object(annotation) else list)
+    return isinstance(value, dict if is_object_type(annotation) else list)
 
 
 def _with_default(schema: JsonObject, parameter: Parameter) -> JsonObject:
@@ -289,7 +323,7 @@ class _Alias(Protocol):
     __value__: object
 
 
-def is_object(annotation: object) -> bool:
+def is_object_type(annotation: object) -> bool:
     """Tell whether values of this type are JSON objects."""
     kinds = alternatives(annotation)
     return bool(kinds) and all(_is_one_object(kind) for kind in kinds)
@@ -400,3 +434,41 @@ def _data_kind(annotation: object, where: str) -> Kind:
         reason = str(error).splitlines()[-1]
         raise UsageError(f"{where} cannot be taken from a data part: {reason}") from error
     return Kind.DATA
+
+
+def input_modes(signature: Signature) -> tuple[str, ...]:
+    """Return what the parameters can be made of.
+
+    A skill that takes the whole message, or only a context, may look at parts of any kind.
+    """
+    kinds = {p.kind for p in signature.parameters}
+    takes_any = bool(kinds & {Kind.MESSAGE, Kind.FILE, Kind.FILES}) or kinds == {Kind.CONTEXT}
+    takes_text = bool(kinds & {Kind.MESSAGE, Kind.TEXT}) or kinds <= {Kind.CONTEXT}
+    takes_data = Kind.DATA in kinds or len(signature.texts) > 1
+    chosen = ((TEXT, takes_text), (JSON, takes_data), (ANY, takes_any))
+    return tuple(mode for mode, is_taken in chosen if is_taken)
+
+
+def output_modes(annotation: object, *, is_generator: bool) -> tuple[str, ...]:
+    """Return what the results can be, from the annotation of the result."""
+    if is_generator and typing.get_origin(annotation) in _STREAMS:
+        annotation = typing.get_args(annotation)[0]
+    modes: dict[str, None] = {}
+    for kind in alternatives(annotation):
+        modes.update(dict.fromkeys(_modes_of(kind)))
+    return tuple(modes) or _UNKNOWN
+
+
+def _modes_of(kind: object) -> tuple[str, ...]:
+    if kind is str:
+        return (TEXT,)
+    if kind in _BYTES:
+        return (BYTES,)
+    if kind in _FILES:
+        return (ANY,)
+    origin = typing.get_origin(kind) or kind
+    if origin in (list, tuple) and set(typing.get_args(kind)) & {File, Part}:
+        return (ANY,)
+    if kind in _UNTOLD or not isinstance(origin, type):
+        return _UNKNOWN
+    return (JSON,)

@@ -7,8 +7,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Final
 
 from dragoman.agent.context import Context
-from dragoman.agent.files import File
-from dragoman.agent.results import Reply
+from dragoman.agent.results import File, Reply
 from dragoman.model.messages import Message
 from dragoman.model.tasks import Artifact
 

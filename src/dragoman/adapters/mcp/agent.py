@@ -39,8 +39,8 @@ from dragoman.adapters.skills import AdaptedSkill, WorkFailedError
 from dragoman.agent.agent import Agent
 from dragoman.agent.context import ASK_TRIES, Context
 from dragoman.agent.forms import SCHEMA_MEDIA_TYPE
-from dragoman.agent.modes import ANY, JSON, TEXT
 from dragoman.agent.results import Reply
+from dragoman.agent.signature import ANY, JSON, TEXT
 from dragoman.errors import InvalidParamsError, UsageError
 from dragoman.model.cards import AgentSkill
 from dragoman.model.messages import Message

@@ -1,8 +1,7 @@
-"""Makers: what stands behind ``Agent.from_mcp(...)`` and its like.
+"""Loading adapters: the functions behind ``Agent.from_mcp(...)`` and the like.
 
-A maker stands on the authoring API, which knows of it no more than an address to import it from
-when it is first asked for: as a name of the package itself is loaded, so that writing an agent
-costs nobody a framework.
+``dragoman.adapters`` is built on this package, which therefore knows only where each function is.
+It is imported on first use, so that writing an agent needs no framework.
 """
 
 from __future__ import annotations
@@ -17,11 +16,11 @@ from dragoman.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ("MAKERS", "Maker")
+__all__ = ("AGENT_ADAPTERS", "AdapterFunction")
 
 
-class Maker(Struct, frozen=True):
-    """A function that makes agents of something else.
+class AdapterFunction(Struct, frozen=True):
+    """A function of ``dragoman.adapters``, which is imported when it is called.
 
     Attributes:
         module, function: where it is.
@@ -33,10 +32,10 @@ class Maker(Struct, frozen=True):
     extra: str
 
     def __call__(self, source: object, options: dict[str, object]) -> object:
-        """Make an agent.
+        """Call the function.
 
         Raises:
-            UsageError: what it needs is not installed, or the maker cannot use what it was given.
+            UsageError: what it needs is not installed, or it cannot use what it was given.
         """
         return self.load()(source, **options)
 
@@ -58,8 +57,12 @@ class Maker(Struct, frozen=True):
         return cast("Callable[..., object]", getattr(module, self.function))
 
 
-MAKERS: Final = {
-    "langgraph": Maker("dragoman.adapters.langgraph", "agent_from_langgraph", "langgraph"),
-    "mcp": Maker("dragoman.adapters.mcp.agent", "agent_from_mcp", "mcp"),
-    "pydantic_ai": Maker("dragoman.adapters.pydantic_ai", "agent_from_pydantic_ai", "pydantic-ai"),
+AGENT_ADAPTERS: Final = {
+    "langgraph": AdapterFunction(
+        "dragoman.adapters.langgraph", "agent_from_langgraph", "langgraph"
+    ),
+    "mcp": AdapterFunction("dragoman.adapters.mcp.agent", "agent_from_mcp", "mcp"),
+    "pydantic_ai": AdapterFunction(
+        "dragoman.adapters.pydantic_ai", "agent_from_pydantic_ai", "pydantic-ai"
+    ),
 }

@@ -1,6 +1,6 @@
 import pytest
 
-from dragoman.agent.lineage import MOST_CALLS, SUB_TASKS, Lineage, SubTask, lineage_of, sub_task_of
+from dragoman.agent.children import MOST_CALLS, SUB_TASKS, Lineage, SubTask, lineage_of, sub_task_of
 from dragoman.errors import UnsupportedOperationError
 from dragoman.model.base import JsonObject
 

@@ -7,7 +7,7 @@ from contextlib import aclosing
 
 import pytest
 
-from dragoman.agent.threads import ThreadCalls, Threads
+from dragoman.agent.sync_context import ThreadCalls, Threads
 from dragoman.service.worker import Suspended
 
 request_id = contextvars.ContextVar("request_id", default="none")
@@ -209,13 +209,13 @@ async def test_a_failure_while_closing_is_logged() -> None:
             raise KeyError("x")
 
     notice = Notice()
-    logging.getLogger("dragoman.agent.threads").addHandler(notice)
+    logging.getLogger("dragoman.agent.sync_context").addHandler(notice)
     threads = Threads(1)
     async with aclosing(threads.iterate(items(), None)) as chunks:
         async for _ in chunks:
             break
     assert await asyncio.to_thread(logged.wait, 5)
-    logging.getLogger("dragoman.agent.threads").removeHandler(notice)
+    logging.getLogger("dragoman.agent.sync_context").removeHandler(notice)
     assert lines == ["a plain generator failed while it was closed"]
     threads.shutdown()
 

@@ -4,13 +4,13 @@ from pathlib import Path
 import pytest
 
 from dragoman import Agent
-from dragoman.agent.makers import MAKERS, Maker
+from dragoman.agent.adapter_loading import AGENT_ADAPTERS, AdapterFunction
 from dragoman.errors import UsageError
 
 
-@pytest.mark.parametrize("name", sorted(MAKERS))
-def test_every_maker_is_where_it_is_said_to_be(name: str) -> None:
-    assert callable(MAKERS[name].load())
+@pytest.mark.parametrize("name", sorted(AGENT_ADAPTERS))
+def test_every_adapter_is_where_it_is_said_to_be(name: str) -> None:
+    assert callable(AGENT_ADAPTERS[name].load())
     assert callable(getattr(Agent, f"from_{name}"))
 
 
@@ -19,11 +19,11 @@ def test_what_is_not_installed_is_told_with_the_extra_that_brings_it(
 ) -> None:
     (tmp_path / "made_of_nothing.py").write_text("import no_such_framework\n")
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
-    maker = Maker("made_of_nothing", "make", "nothing")
+    adapter = AdapterFunction("made_of_nothing", "make", "nothing")
     with pytest.raises(UsageError, match=r"no_such_framework.*pip install 'dragoman\[nothing\]'"):
-        maker("source", {})
+        adapter("source", {})
 
 
 def test_a_mistake_of_our_own_is_not_taken_for_a_missing_extra() -> None:
     with pytest.raises(ModuleNotFoundError):
-        Maker("dragoman.adapters.nowhere", "make", "nothing").load()
+        AdapterFunction("dragoman.adapters.nowhere", "make", "nothing").load()

@@ -5,10 +5,8 @@ from typing import Any, Literal
 import pytest
 
 from dragoman.agent.context import Context
-from dragoman.agent.files import File
-from dragoman.agent.modes import input_modes, output_modes
-from dragoman.agent.results import Reply
-from dragoman.agent.signature import hints_of, inspect_signature
+from dragoman.agent.results import File, Reply
+from dragoman.agent.signature import hints_of, input_modes, inspect_signature, output_modes
 from dragoman.model.messages import Message
 from dragoman.model.parts import Part
 from dragoman.model.tasks import Artifact

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.agent.files import File
+from dragoman.agent.results import File
 from dragoman.errors import UsageError
 from dragoman.model.parts import Part
 

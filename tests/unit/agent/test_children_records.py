@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from dragoman.agent.child_records import Failure
+from dragoman.agent.children import Failure
 from dragoman.auth.outgoing.errors import (
     AuthorizationServerError,
     MissingCredentialsError,
