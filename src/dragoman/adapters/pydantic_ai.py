@@ -12,7 +12,7 @@ nothing in it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, Final, TypeAlias
 
 import msgspec
 from msgspec import UNSET, Struct
@@ -48,6 +48,7 @@ from dragoman.agent.agent import Agent
 from dragoman.agent.context import Context
 from dragoman.agent.results import Reply
 from dragoman.errors import ToolError, UsageError
+from dragoman.model.base import is_array
 from dragoman.model.cards import AgentSkill
 from dragoman.model.messages import Message
 from dragoman.model.parts import Part
@@ -142,8 +143,8 @@ class _Conversing:
         self._agent = agent
         self._deps = deps
         self._history = history
-        outputs = agent.output_type
-        listed = list(cast("list[object]", outputs)) if isinstance(outputs, list) else [outputs]
+        outputs: object = agent.output_type
+        listed = list(outputs) if is_array(outputs) else [outputs]
         if DeferredToolRequests not in listed:
             listed.append(DeferredToolRequests)
         self._outputs: Any = listed

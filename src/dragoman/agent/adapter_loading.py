@@ -7,7 +7,7 @@ It is imported on first use, so that writing an agent needs no framework.
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
@@ -54,7 +54,8 @@ class AdapterFunction(Struct, frozen=True):
                 f"this needs {missing.name}, which is not installed: "
                 f"pip install 'dragoman[{self.extra}]'"
             ) from missing
-        return cast("Callable[..., object]", getattr(module, self.function))
+        function: Callable[..., object] = getattr(module, self.function)
+        return function
 
 
 AGENT_ADAPTERS: Final = {

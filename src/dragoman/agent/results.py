@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import mimetypes
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final, TypeGuard
 
 import msgspec
 from msgspec import Struct
@@ -135,12 +135,14 @@ def parts_of(value: object) -> tuple[Part, ...]:
         return value.parts
     if isinstance(value, bytes | bytearray):
         return (Part(raw=bytes(value), media_type=BYTES),)
-    if isinstance(value, list | tuple):
-        items = cast("Sequence[object]", value)
-        if items and all(isinstance(item, Part | File) for item in items):
-            return tuple(part for item in items for part in parts_of(item))
-    data = to_plain_data(cast("object", value), instead="text, bytes, File, Part, Artifact")
+    if _is_sequence(value) and value and all(isinstance(item, Part | File) for item in value):
+        return tuple(part for item in value for part in parts_of(item))
+    data = to_plain_data(value, instead="text, bytes, File, Part, Artifact")
     return (Part(data=data),)
+
+
+def _is_sequence(value: object) -> TypeGuard[Sequence[object]]:
+    return isinstance(value, list | tuple)
 
 
 def turn_message(turn: Turn, reply: Reply) -> Message:

@@ -22,7 +22,7 @@ from collections.abc import (
     Sequence,
 )
 from enum import Enum
-from typing import Annotated, Any, Final, NewType, Protocol, Union, cast
+from typing import Annotated, Any, Final, NewType, Protocol, TypeGuard, Union, cast
 
 import msgspec
 from msgspec import UNSET, Struct
@@ -32,6 +32,7 @@ from dragoman.agent.context import Context
 from dragoman.agent.results import File, Reply
 from dragoman.agent.sync_context import SyncContext
 from dragoman.errors import FieldViolation, InvalidParamsError, UsageError
+from dragoman.model.base import is_object
 from dragoman.model.messages import Message, text_of
 from dragoman.model.parts import Part
 from dragoman.model.plain_data import BYTES, is_model
@@ -204,11 +205,10 @@ class _Binding:
         """Return where each named parameter has its value, and which."""
         found: dict[str, tuple[str, object]] = {}
         for path, value in self._data:
-            if isinstance(value, dict):
-                members = cast("JsonObject", value)
+            if is_object(value):
                 for p in self._signature.named:
-                    if p.name in members:
-                        found.setdefault(p.name, (f"{path}.{p.name}", members[p.name]))
+                    if p.name in value:
+                        found.setdefault(p.name, (f"{path}.{p.name}", value[p.name]))
         whole = self._signature.whole
         if whole is not None and whole.name not in found:
             for place in self._data:
@@ -312,15 +312,20 @@ def _unwrapped(annotation: object) -> object:
     if typing.get_origin(annotation) is Annotated:
         return _unwrapped(typing.get_args(annotation)[0])
     if isinstance(annotation, NewType):
-        return _unwrapped(cast("object", annotation.__supertype__))
-    # PEP 695, from Python 3.12 on: type Name = ...
-    if type(annotation).__name__ == "TypeAliasType":
-        return _unwrapped(cast("_Alias", annotation).__value__)
+        supertype: object = annotation.__supertype__
+        return _unwrapped(supertype)
+    if _is_alias(annotation):
+        return _unwrapped(annotation.__value__)
     return annotation
 
 
 class _Alias(Protocol):
     __value__: object
+
+
+def _is_alias(annotation: object) -> TypeGuard[_Alias]:
+    """Whether this is ``type Name = ...`` (PEP 695), from Python 3.12 on."""
+    return type(annotation).__name__ == "TypeAliasType"
 
 
 def is_object_type(annotation: object) -> bool:
@@ -363,7 +368,7 @@ def hints_of(function: Callable[..., object], where: str) -> dict[str, object]:
 
 
 def _annotated_with(function: Callable[..., object], name: str | None) -> str:
-    annotations = cast("dict[str, object]", getattr(function, "__annotations__", {}))
+    annotations: dict[str, object] = getattr(function, "__annotations__", {})
     found = [each for each, text in annotations.items() if name and name in str(text)]
     if not found or found[0] == "return":
         return "its result"
@@ -384,7 +389,8 @@ def inspect_signature(
             raise UsageError(f"{where}: parameter {each} takes any number of values; name them")
         annotation = hints.get(each.name, _MISSING)
         kind = _kind_of(each.name, annotation, f"{where}: parameter {each.name}", is_async=is_async)
-        parameters.append(Parameter(each.name, kind, annotation, cast("object", each.default)))
+        default: object = each.default
+        parameters.append(Parameter(each.name, kind, annotation, default))
     if sum(p.kind is Kind.FILES for p in parameters) > 1:
         raise UsageError(f"{where}: only one parameter can take all files")
     return Signature(tuple(parameters))

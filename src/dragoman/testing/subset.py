@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple, cast
+from typing import NamedTuple, TypeGuard
 
 __all__ = ("Lack", "missing")
 
@@ -23,30 +23,35 @@ def missing(expected: object, found: object, place: str = "$") -> Iterator[Lack]
     """
     if expected is ...:
         return
-    if isinstance(expected, Mapping) and isinstance(found, Mapping):
-        members = cast("Mapping[str, object]", found)
-        for name, value in cast("Mapping[str, object]", expected).items():
-            if name in members:
-                yield from missing(value, members[name], f"{place}.{name}")
+    if _is_mapping(expected) and _is_mapping(found):
+        for name, value in expected.items():
+            if name in found:
+                yield from missing(value, found[name], f"{place}.{name}")
             else:
                 yield Lack(f"{place}.{name} is missing", _size(value))
-    elif isinstance(expected, list | tuple) and isinstance(found, list | tuple):
-        wanted, elements = cast("Sequence[object]", expected), cast("Sequence[object]", found)
-        if len(wanted) != len(elements):
-            yield Lack(f"{place} has {len(elements)} elements, not {len(wanted)}", 1)
-        for index, (value, element) in enumerate(zip(wanted, elements, strict=False)):
+    elif _is_sequence(expected) and _is_sequence(found):
+        if len(expected) != len(found):
+            yield Lack(f"{place} has {len(found)} elements, not {len(expected)}", 1)
+        for index, (value, element) in enumerate(zip(expected, found, strict=False)):
             yield from missing(value, element, f"{place}[{index}]")
     # True is 1 in Python, but not in JSON.
     elif expected != found or isinstance(expected, bool) is not isinstance(found, bool):
-        yield Lack(f"{place} is {found!r}, not {expected!r}", _size(cast("object", expected)))
+        yield Lack(f"{place} is {found!r}, not {expected!r}", _size(expected))
 
 
 def _size(value: object) -> int:
     """Count the values in a value, itself included."""
-    if isinstance(value, Mapping):
-        held = tuple(cast("Mapping[str, object]", value).values())
-    elif isinstance(value, list | tuple):
-        held = tuple(cast("Sequence[object]", value))
+    if _is_mapping(value):
+        held = tuple(value.values())
     else:
-        held = ()
+        held = tuple(value) if _is_sequence(value) else ()
     return 1 + sum(map(_size, held))
+
+
+def _is_mapping(value: object) -> TypeGuard[Mapping[str, object]]:
+    return isinstance(value, Mapping)
+
+
+def _is_sequence(value: object) -> TypeGuard[Sequence[object]]:
+    """Whether it stands for a JSON array; authors of tests also write tuples."""
+    return isinstance(value, list | tuple)

@@ -7,20 +7,20 @@ their types. What a schema says beyond that is for the tool itself.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Final, cast
+from typing import Final, TypeGuard
 
 from dragoman.extensions.agent_tools.declarations import ClientTool
-from dragoman.model.base import JsonObject
+from dragoman.model.base import JsonObject, is_array, is_object
 
 __all__ = ("fault_in",)
 
 
-def _is_number(value: object) -> bool:
+def _is_number(value: object) -> TypeGuard[float]:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _is_integer(value: object) -> bool:
-    return _is_number(value) and float(cast("float", value)).is_integer()
+    return _is_number(value) and float(value).is_integer()
 
 
 _TYPES: Final[Mapping[str, Callable[[object], bool]]] = {
@@ -40,21 +40,21 @@ def fault_in(tool: ClientTool, arguments: JsonObject) -> str:
 
 
 def _faults(schema: JsonObject, arguments: JsonObject) -> Iterator[str]:
-    properties = cast("JsonObject", schema.get("properties") or {})
-    for name in cast("list[str]", schema.get("required") or ()):
+    properties, required = schema.get("properties"), schema.get("required")
+    for name in required if is_array(required) else ():
         if name not in arguments:
             yield f"Missing required parameter: {name}"
     for name, value in arguments.items():
-        known = properties.get(name)
-        if isinstance(known, dict):
-            yield from _type_faults(name, cast("JsonObject", known).get("type"), value)
+        known = properties.get(name) if is_object(properties) else None
+        if is_object(known):
+            yield from _type_faults(name, known.get("type"), value)
         elif schema.get("additionalProperties") is False:
             yield f"Unknown parameter: {name}"
 
 
 def _type_faults(name: str, said: object, value: object) -> Iterator[str]:
-    allowed = [said] if isinstance(said, str) else cast("list[str]", said or [])
-    known = [each for each in allowed if each in _TYPES]
+    allowed = said if is_array(said) else [said]
+    known = [each for each in allowed if isinstance(each, str) and each in _TYPES]
     if not known or any(_TYPES[each](value) for each in known):
         return
     if known == ["integer"] and _is_number(value):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Final, cast
+from typing import Final
 
 import msgspec
 from msgspec import Struct
 
 from dragoman.errors import InvalidParamsError
-from dragoman.model.base import JsonObject
+from dragoman.model.base import JsonObject, is_object
 from dragoman.model.client_tools import CLIENT_TOOLS, TOOLS
 
 __all__ = ("ClientTool", "check_tools", "declaration", "declared_in")
@@ -46,7 +46,7 @@ def declared_in(metadata: JsonObject | None) -> tuple[ClientTool, ...]:
         InvalidParamsError: a declaration breaks a rule; says which and where.
     """
     entry = None if metadata is None else metadata.get(CLIENT_TOOLS)
-    listed = cast("JsonObject", entry).get(TOOLS) if isinstance(entry, dict) else None
+    listed = entry.get(TOOLS) if is_object(entry) else None
     if listed is None:
         return ()
     try:
