@@ -68,8 +68,6 @@ SHOWN_ELSEWHERE: Final = {
     "cli/session/catalog_loading.py": "cli/test_catalog.py",
     "cli/commands/demo_server.py": "cli/test_demo_server.py",
     "cli/commands/skill.py": "cli/test_skill.py",
-    "demo/answers.py": "cli/test_demo_server.py",
-    "demo/courses.py": "cli/test_demo_server.py",
     # The calls of a context, made from a thread.
     # What a card declares is what the gate enforces.
     "model/media_types.py": "unit/server/admission/test_content.py",

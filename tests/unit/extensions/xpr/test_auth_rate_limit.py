@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.extensions.xpr.ratelimit import SlidingWindow
+from dragoman.extensions.xpr.auth import SlidingWindow
 
 
 def call(window: SlidingWindow, account: str, now_ms: int) -> int:

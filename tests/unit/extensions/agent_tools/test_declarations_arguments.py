@@ -1,7 +1,6 @@
 import pytest
 
-from dragoman.extensions.agent_tools.arguments import fault_in
-from dragoman.extensions.agent_tools.declarations import ClientTool
+from dragoman.extensions.agent_tools.declarations import ClientTool, fault_in
 
 TOOL = ClientTool(
     name="read_file",

@@ -3,7 +3,7 @@
 import pytest
 
 from dragoman.errors import UnavailableError
-from dragoman.extensions.xpr.replays import MemoryReplays
+from dragoman.extensions.xpr.auth import MemoryReplays
 from dragoman.testing.clock import FakeClock
 
 

@@ -1,7 +1,7 @@
 import pytest
 
 from dragoman.agent.results import Rejected
-from dragoman.demo.refusals import REFUSALS, refuse
+from dragoman.demo.scenarios import REFUSALS, refuse
 from dragoman.errors import SPELLINGS
 
 

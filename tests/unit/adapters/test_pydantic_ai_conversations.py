@@ -1,7 +1,7 @@
 from pathlib import Path
 
-from dragoman.adapters.conversations import NotedConversations
 from dragoman.adapters.notebook import Notebook
+from dragoman.adapters.pydantic_ai import NotedConversations
 
 ANN = ("", "ann", "c-1")
 BOB = ("", "bob", "c-1")

@@ -1,6 +1,6 @@
 import pytest
 
-from dragoman.testing.subset import missing
+from dragoman.testing.wire import missing
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-from dragoman.demo.cards import with_card
+from dragoman.demo.faults import with_card
 from dragoman.server.http.exchange import REPLY
 from tests.unit.demo.test_faults import Event
 

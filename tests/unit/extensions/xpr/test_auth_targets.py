@@ -2,7 +2,7 @@
 
 import pytest
 
-from dragoman.extensions.xpr.targets import named_target
+from dragoman.extensions.xpr.auth import named_target
 
 
 @pytest.mark.parametrize(
