@@ -20,15 +20,15 @@ from dragoman.errors import (
     UnavailableError,
     UsageError,
 )
-from dragoman.extensions.xpr.authority import Authority
-from dragoman.extensions.xpr.chain import Chain
+from dragoman.extensions.xpr.chain.authority import Authority
+from dragoman.extensions.xpr.chain.chain import Chain
+from dragoman.extensions.xpr.chain.names import is_account
 from dragoman.extensions.xpr.errors import (
     ChainError,
     SignatureRefusedError,
     UnknownAccountError,
     XprError,
 )
-from dragoman.extensions.xpr.names import is_account
 from dragoman.extensions.xpr.settings import ToolMode, XprSettings
 from dragoman.extensions.xpr.signing import (
     ACCOUNT_HEADER,

@@ -13,7 +13,7 @@ from typing import Final, Literal, TypeAlias
 from msgspec import Struct
 
 from dragoman.errors import UsageError
-from dragoman.extensions.xpr.rows import AgentRow, ScoreRow, UserRow
+from dragoman.extensions.xpr.chain.rows import AgentRow, ScoreRow, UserRow
 from dragoman.model.base import is_array, is_object
 
 __all__ = (

@@ -11,11 +11,11 @@ from typing import Final
 
 from msgspec import Struct
 
-from dragoman.extensions.xpr.curves import CURVES, CurveName
-from dragoman.extensions.xpr.ecdsa import Backend, backend_for
+from dragoman.extensions.xpr.crypto.curves import CURVES, CurveName
+from dragoman.extensions.xpr.crypto.ecdsa import Backend, backend_for
+from dragoman.extensions.xpr.crypto.keys import PrivateKey, PublicKey
+from dragoman.extensions.xpr.crypto.texts import read_text, write_text
 from dragoman.extensions.xpr.errors import MalformedError
-from dragoman.extensions.xpr.keys import PrivateKey, PublicKey
-from dragoman.extensions.xpr.texts import read_text, write_text
 
 __all__ = ("Signature", "is_canonical", "recover", "sign", "signer_among")
 

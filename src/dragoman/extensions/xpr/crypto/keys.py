@@ -11,10 +11,10 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from msgspec import Struct
 
-from dragoman.extensions.xpr.base58 import decode_base58, encode_base58
-from dragoman.extensions.xpr.curves import CURVES, CurveName
+from dragoman.extensions.xpr.crypto.base58 import decode_base58, encode_base58
+from dragoman.extensions.xpr.crypto.curves import CURVES, CurveName
+from dragoman.extensions.xpr.crypto.texts import checksum, read_checked, read_text, write_text
 from dragoman.extensions.xpr.errors import MalformedError
-from dragoman.extensions.xpr.texts import checksum, read_checked, read_text, write_text
 
 __all__ = ("PrivateKey", "PublicKey")
 

@@ -20,9 +20,9 @@ from cryptography.hazmat.primitives.asymmetric.utils import (
     encode_dss_signature,
 )
 
-from dragoman.extensions.xpr.curves import CURVES, CurveName
+from dragoman.extensions.xpr.crypto.curves import CURVES, CurveName
+from dragoman.extensions.xpr.crypto.keys import PrivateKey, PublicKey
 from dragoman.extensions.xpr.errors import MalformedError
-from dragoman.extensions.xpr.keys import PrivateKey, PublicKey
 
 __all__ = ("Backend", "FastBackend", "PlainBackend", "backend_for", "has_fast_backend")
 

@@ -1,7 +1,7 @@
 import pytest
 
+from dragoman.extensions.xpr.chain.names import check_account, is_account
 from dragoman.extensions.xpr.errors import MalformedError
-from dragoman.extensions.xpr.names import check_account, is_account
 
 
 @pytest.mark.parametrize("name", ["a", "alice", "carol.x", "12345", "dave12345111", ".a", "a..b"])

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.extensions.xpr import ecdsa
-from dragoman.extensions.xpr.curves import CURVES
-from dragoman.extensions.xpr.ecdsa import Backend, FastBackend, PlainBackend, backend_for
+from dragoman.extensions.xpr.crypto import ecdsa
+from dragoman.extensions.xpr.crypto.curves import CURVES
+from dragoman.extensions.xpr.crypto.ecdsa import Backend, FastBackend, PlainBackend, backend_for
+from dragoman.extensions.xpr.crypto.keys import PrivateKey
 from dragoman.extensions.xpr.errors import MalformedError
-from dragoman.extensions.xpr.keys import PrivateKey
 from tests.support.chain_double import VECTORS
 
 KEY = PrivateKey.read(VECTORS["keys"][0]["wif"])

@@ -7,11 +7,10 @@ from typing import Final, TypeVar
 import msgspec
 
 from dragoman.clock import Clock, SystemClock
-from dragoman.extensions.xpr.authority import Account, Authority
-from dragoman.extensions.xpr.errors import ChainError, QueryRefusedError, UnknownAccountError
-from dragoman.extensions.xpr.fresh_cache import FreshCache
-from dragoman.extensions.xpr.names import check_account
-from dragoman.extensions.xpr.rows import (
+from dragoman.extensions.xpr.chain.authority import Account, Authority
+from dragoman.extensions.xpr.chain.fresh_cache import FreshCache
+from dragoman.extensions.xpr.chain.names import check_account
+from dragoman.extensions.xpr.chain.rows import (
     AgentRow,
     JobRow,
     ScoreRow,
@@ -20,7 +19,8 @@ from dragoman.extensions.xpr.rows import (
     VoterRow,
     read_rows,
 )
-from dragoman.extensions.xpr.rpc import ACCOUNT_UNKNOWN, ChainRpc
+from dragoman.extensions.xpr.chain.rpc import ACCOUNT_UNKNOWN, ChainRpc
+from dragoman.extensions.xpr.errors import ChainError, QueryRefusedError, UnknownAccountError
 from dragoman.extensions.xpr.trust import (
     TrustFacts,
     TrustPolicy,

@@ -15,8 +15,8 @@ from dragoman.auth.outgoing.origins import is_confidential
 from dragoman.clock import Clock
 from dragoman.egress import Answer, Egress, EgressError, EgressPolicy, read_allowed
 from dragoman.errors import UsageError
+from dragoman.extensions.xpr.chain.fresh_cache import FreshCache
 from dragoman.extensions.xpr.errors import ChainError, ChainUnavailableError, QueryRefusedError
-from dragoman.extensions.xpr.fresh_cache import FreshCache
 
 __all__ = ("ACCOUNT_UNKNOWN", "ChainRpc")
 

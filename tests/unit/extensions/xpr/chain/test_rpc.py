@@ -8,8 +8,8 @@ import pytest
 
 from dragoman.clock import SystemClock
 from dragoman.errors import UsageError
+from dragoman.extensions.xpr.chain.rpc import ACCOUNT_UNKNOWN, ChainRpc
 from dragoman.extensions.xpr.errors import ChainUnavailableError, QueryRefusedError
-from dragoman.extensions.xpr.rpc import ACCOUNT_UNKNOWN, ChainRpc
 from tests.support.chain_double import ChainDouble, recorded, serving_chain
 from tests.support.serving import free_port
 

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.extensions.xpr.curves import CURVES, CurveName
+from dragoman.extensions.xpr.crypto.curves import CURVES, CurveName
+from dragoman.extensions.xpr.crypto.keys import PrivateKey, PublicKey
+from dragoman.extensions.xpr.crypto.texts import write_text
 from dragoman.extensions.xpr.errors import MalformedError
-from dragoman.extensions.xpr.keys import PrivateKey, PublicKey
-from dragoman.extensions.xpr.texts import write_text
 from tests.support.chain_double import VECTORS
 
 CURVE: st.SearchStrategy[CurveName] = st.sampled_from(("K1", "R1"))

@@ -5,8 +5,8 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
+from dragoman.extensions.xpr.chain.fresh_cache import FreshCache
 from dragoman.extensions.xpr.errors import ChainError, ChainUnavailableError, UnknownAccountError
-from dragoman.extensions.xpr.fresh_cache import FreshCache
 from dragoman.testing.clock import FakeClock
 
 

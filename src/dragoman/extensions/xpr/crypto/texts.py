@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from dragoman.extensions.xpr.base58 import decode_base58, encode_base58
-from dragoman.extensions.xpr.curves import CurveName
+from dragoman.extensions.xpr.crypto.base58 import decode_base58, encode_base58
+from dragoman.extensions.xpr.crypto.curves import CurveName
+from dragoman.extensions.xpr.crypto.ripemd160 import ripemd160
 from dragoman.extensions.xpr.errors import MalformedError
-from dragoman.extensions.xpr.ripemd160 import ripemd160
 
 __all__ = ("checksum", "read_checked", "read_text", "write_text")
 

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.extensions.xpr.curves import CurveName
+from dragoman.extensions.xpr.crypto.curves import CurveName
+from dragoman.extensions.xpr.crypto.texts import read_checked, read_text, write_text
 from dragoman.extensions.xpr.errors import MalformedError
-from dragoman.extensions.xpr.texts import read_checked, read_text, write_text
 
 CURVE: st.SearchStrategy[CurveName] = st.sampled_from(("K1", "R1"))
 

@@ -4,8 +4,15 @@ import json
 
 import pytest
 
+from dragoman.extensions.xpr.chain.rows import (
+    AgentRow,
+    JobRow,
+    ScoreRow,
+    UserRow,
+    VoterRow,
+    read_rows,
+)
 from dragoman.extensions.xpr.errors import ChainError
-from dragoman.extensions.xpr.rows import AgentRow, JobRow, ScoreRow, UserRow, VoterRow, read_rows
 from tests.support.chain_double import recorded
 
 

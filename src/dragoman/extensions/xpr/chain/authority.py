@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from dragoman.extensions.xpr.crypto.keys import PublicKey
 from dragoman.extensions.xpr.errors import MalformedError
-from dragoman.extensions.xpr.keys import PublicKey
 
 __all__ = ("Account", "Authority")
 

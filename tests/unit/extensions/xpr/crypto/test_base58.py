@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.extensions.xpr.base58 import decode_base58, encode_base58
+from dragoman.extensions.xpr.crypto.base58 import decode_base58, encode_base58
 from dragoman.extensions.xpr.errors import MalformedError
 
 

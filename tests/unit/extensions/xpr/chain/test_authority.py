@@ -3,8 +3,8 @@
 import msgspec
 import pytest
 
-from dragoman.extensions.xpr.authority import Account, Authority
-from dragoman.extensions.xpr.keys import PublicKey
+from dragoman.extensions.xpr.chain.authority import Account, Authority
+from dragoman.extensions.xpr.crypto.keys import PublicKey
 from tests.support.chain_double import VECTORS, recorded
 
 ONE, TWO = (PublicKey.read(pair["pub"]) for pair in VECTORS["keys"][:2])

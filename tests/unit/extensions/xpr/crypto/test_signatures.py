@@ -7,18 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.extensions.xpr.curves import CURVES, CurveName
-from dragoman.extensions.xpr.ecdsa import Backend, FastBackend, PlainBackend
-from dragoman.extensions.xpr.errors import MalformedError
-from dragoman.extensions.xpr.keys import PrivateKey, PublicKey
-from dragoman.extensions.xpr.signatures import (
+from dragoman.extensions.xpr.crypto.curves import CURVES, CurveName
+from dragoman.extensions.xpr.crypto.ecdsa import Backend, FastBackend, PlainBackend
+from dragoman.extensions.xpr.crypto.keys import PrivateKey, PublicKey
+from dragoman.extensions.xpr.crypto.signatures import (
     Signature,
     is_canonical,
     recover,
     sign,
     signer_among,
 )
-from dragoman.extensions.xpr.texts import read_text, write_text
+from dragoman.extensions.xpr.crypto.texts import read_text, write_text
+from dragoman.extensions.xpr.errors import MalformedError
 from tests.support.chain_double import VECTORS
 
 K1 = PrivateKey.read(VECTORS["keys"][0]["pvt"])

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.extensions.xpr.ripemd160 import begun, compute_ripemd160, ripemd160
+from dragoman.extensions.xpr.crypto.ripemd160 import begun, compute_ripemd160, ripemd160
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.extensions.xpr.curves import CURVES, CurveName
+from dragoman.extensions.xpr.crypto.curves import CURVES, CurveName
 from dragoman.extensions.xpr.errors import MalformedError
 
 NAMES: tuple[CurveName, ...] = ("K1", "R1")

@@ -5,14 +5,14 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from dragoman.extensions.xpr.chain import Chain
+from dragoman.extensions.xpr.chain.chain import Chain
+from dragoman.extensions.xpr.crypto.keys import PublicKey
 from dragoman.extensions.xpr.errors import (
     ChainError,
     ChainUnavailableError,
     MalformedError,
     UnknownAccountError,
 )
-from dragoman.extensions.xpr.keys import PublicKey
 from dragoman.extensions.xpr.trust import TrustPolicy, TrustScore
 from dragoman.testing.clock import FakeClock
 from tests.support.chain_double import VECTORS, ChainDouble, recorded, serving_chain
