@@ -10,7 +10,7 @@ from typing import Final
 from benches import wire
 from benches.load import Check, Request
 from dragoman.clock import SystemClock
-from dragoman.extensions.xpr.keys import PrivateKey
+from dragoman.extensions.xpr.crypto.keys import PrivateKey
 from dragoman.extensions.xpr.signing import sign_request
 
 __all__ = ("ACCOUNT", "KEY", "echo")

@@ -11,7 +11,7 @@ from dragoman.auth.incoming.api_key import ApiKeys
 from dragoman.auth.incoming.bearer_jwt import BearerJwt
 from dragoman.clock import SystemClock
 from dragoman.extensions.xpr import XprAuth
-from dragoman.extensions.xpr.replays import MemoryReplays
+from dragoman.extensions.xpr.auth import MemoryReplays
 from dragoman.testing.chain import FakeChain
 
 # Its private key is in wire_signed.

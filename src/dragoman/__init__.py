@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from dragoman.agent.agent import Agent
     from dragoman.agent.context import Context
-    from dragoman.agent.files import File
     from dragoman.agent.peers import Peer
-    from dragoman.agent.results import Rejected, Reply
+    from dragoman.agent.results import File, Rejected, Reply
     from dragoman.agent.sync_context import SyncContext
     from dragoman.auth.incoming.authenticator import Authenticator, Evidence
     from dragoman.client.agent import RemoteAgent
@@ -78,7 +77,7 @@ _HOMES: Final = {
     "Context": "dragoman.agent.context",
     "DragomanError": "dragoman.errors",
     "Evidence": "dragoman.auth.incoming.authenticator",
-    "File": "dragoman.agent.files",
+    "File": "dragoman.agent.results",
     "InvalidParamsError": "dragoman.errors",
     "Message": "dragoman.model.messages",
     "Part": "dragoman.model.parts",

@@ -51,7 +51,6 @@ SHOWN_ELSEWHERE: Final = {
     # The program is shown as a user starts it.
     "__main__.py": "unit/cli/serving/test_serve.py",
     # Which members of a value are written, and which exclude each other, is one subject.
-    "model/base.py": "unit/model/test_presence.py",
     "model/cards.py": "unit/model/test_presence.py",
     "model/messages.py": "unit/model/test_presence.py",
     "model/operations.py": "unit/model/test_unions.py",
@@ -67,10 +66,7 @@ SHOWN_ELSEWHERE: Final = {
     "cli/session/catalog_loading.py": "cli/test_catalog.py",
     "cli/commands/demo_server.py": "cli/test_demo_server.py",
     "cli/commands/skill.py": "cli/test_skill.py",
-    "demo/answers.py": "cli/test_demo_server.py",
-    "demo/courses.py": "cli/test_demo_server.py",
     # The calls of a context, made from a thread.
-    "agent/sync_context.py": "unit/agent/test_skill.py",
     # What a card declares is what the gate enforces.
     "model/media_types.py": "unit/server/admission/test_content.py",
     # The codec is the door to its dialect: nobody else calls these.

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.demo.refusals import REFUSALS
+from dragoman.demo.scenarios import REFUSALS
 from tests.cli.calling import Cli
 from tests.support.serving import AgentProcess
 

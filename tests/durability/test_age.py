@@ -53,7 +53,7 @@ class Aging:
     def __init__(self, path: Path, settings: Settings) -> None:
         self.clock = FakeClock()
         self.store = SQLiteTaskStore(path)
-        self.runtime = Runtime(agent, settings, clock=self.clock, store=self.store)
+        self.runtime = Runtime(agent.worker, settings, clock=self.clock, store=self.store)
 
     async def send(self, skill: str) -> Task:
         service = await self.runtime.service()

@@ -15,10 +15,10 @@ import pytest
 from dragoman.auth.incoming.authenticator import Evidence
 from dragoman.errors import UnauthenticatedError
 from dragoman.extensions.xpr.auth import XprAuth
-from dragoman.extensions.xpr.authority import Authority
-from dragoman.extensions.xpr.keys import PrivateKey
+from dragoman.extensions.xpr.chain.authority import Authority
+from dragoman.extensions.xpr.crypto.keys import PrivateKey
+from dragoman.extensions.xpr.crypto.texts import write_text
 from dragoman.extensions.xpr.signing import sign_request
-from dragoman.extensions.xpr.texts import write_text
 from dragoman.extensions.xpr.trust import TrustFacts, TrustPolicy
 from dragoman.testing.chain import FakeChain
 from dragoman.testing.clock import FakeClock

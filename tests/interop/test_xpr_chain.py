@@ -22,9 +22,9 @@ from dragoman.extensions.xpr import (
     XprPresence,
     XprSigner,
 )
+from dragoman.extensions.xpr.chain.rpc import ChainRpc
+from dragoman.extensions.xpr.crypto.keys import PrivateKey
 from dragoman.extensions.xpr.errors import QueryRefusedError
-from dragoman.extensions.xpr.keys import PrivateKey
-from dragoman.extensions.xpr.rpc import ChainRpc
 from dragoman.testing.clock import FakeClock
 from tests.interop.environments import UnreachableError
 from tests.support.chain_double import VECTORS

@@ -15,11 +15,11 @@ import pytest
 from dragoman import Agent, Context, connect
 from dragoman.clock import SystemClock
 from dragoman.extensions.xpr import XprAuth, XprPresence, XprSigner
-from dragoman.extensions.xpr.authority import Authority
-from dragoman.extensions.xpr.ecdsa import Backend, FastBackend, PlainBackend
-from dragoman.extensions.xpr.keys import PrivateKey
-from dragoman.extensions.xpr.rows import AgentRow
-from dragoman.extensions.xpr.signatures import Signature, sign
+from dragoman.extensions.xpr.chain.authority import Authority
+from dragoman.extensions.xpr.chain.rows import AgentRow
+from dragoman.extensions.xpr.crypto.ecdsa import Backend, FastBackend, PlainBackend
+from dragoman.extensions.xpr.crypto.keys import PrivateKey
+from dragoman.extensions.xpr.crypto.signatures import Signature, sign
 from dragoman.extensions.xpr.signing import Claim, check_signer, digest_of
 from dragoman.testing.chain import FakeChain
 from tests.interop.conftest import Missing

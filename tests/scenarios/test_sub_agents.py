@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dragoman import Agent, Context, Peer, Rejected, connect
-from dragoman.agent.lineage import sub_task_of
+from dragoman.agent.children import sub_task_of
 from dragoman.client.agent import RemoteAgent
 from dragoman.client.errors import TaskNotCompletedError, TimedOutError
 from dragoman.model.tasks import TaskState

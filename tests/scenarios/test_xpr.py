@@ -30,7 +30,7 @@ from dragoman.extensions.xpr import (
     XprSigner,
 )
 from dragoman.extensions.xpr.auth import WRITE
-from dragoman.extensions.xpr.keys import PrivateKey
+from dragoman.extensions.xpr.crypto.keys import PrivateKey
 from dragoman.extensions.xpr.signing import sign_request
 from tests.scenarios.bindings import Grpc
 from tests.support.chain_double import VECTORS, ChainDouble, serving_chain

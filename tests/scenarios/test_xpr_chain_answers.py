@@ -9,9 +9,8 @@ import msgspec
 import pytest
 
 from dragoman.clock import SystemClock
-from dragoman.extensions.xpr.authority import Account
-from dragoman.extensions.xpr.errors import ChainUnavailableError, QueryRefusedError
-from dragoman.extensions.xpr.rows import (
+from dragoman.extensions.xpr.chain.authority import Account
+from dragoman.extensions.xpr.chain.rows import (
     AgentRow,
     JobRow,
     ScoreRow,
@@ -19,7 +18,8 @@ from dragoman.extensions.xpr.rows import (
     VoterRow,
     read_rows,
 )
-from dragoman.extensions.xpr.rpc import ChainRpc
+from dragoman.extensions.xpr.chain.rpc import ChainRpc
+from dragoman.extensions.xpr.errors import ChainUnavailableError, QueryRefusedError
 from tests.support.chain_double import VECTORS, ChainDouble, serving_chain
 
 RECORDED: Final[dict[str, Any]] = {one["name"]: one for one in VECTORS["chain_rpc"]}

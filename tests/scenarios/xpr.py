@@ -9,11 +9,11 @@ from typing import Any, Final, NamedTuple, Self, TypeAlias
 import httpx2
 
 from dragoman.clock import SystemClock
-from dragoman.extensions.xpr.curves import CURVES
-from dragoman.extensions.xpr.keys import PrivateKey
-from dragoman.extensions.xpr.signatures import Signature
+from dragoman.extensions.xpr.crypto.curves import CURVES
+from dragoman.extensions.xpr.crypto.keys import PrivateKey
+from dragoman.extensions.xpr.crypto.signatures import Signature
+from dragoman.extensions.xpr.crypto.texts import write_text
 from dragoman.extensions.xpr.signing import sign_request
-from dragoman.extensions.xpr.texts import write_text
 from tests.support.chain_double import VECTORS, ChainDouble
 from tests.support.serving import Served
 

@@ -20,8 +20,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from dragoman.extensions.xpr.keys import PrivateKey
-from dragoman.extensions.xpr.signatures import sign
+from dragoman.extensions.xpr.crypto.keys import PrivateKey
+from dragoman.extensions.xpr.crypto.signatures import sign
 from tests.interop.environments import UnreachableError, environment
 from tests.support.chain_packing import (
     Fields,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
-from dragoman.extensions.xpr.keys import PublicKey
+from dragoman.extensions.xpr.crypto.keys import PublicKey
 
 __all__ = (
     "Fields",

@@ -32,7 +32,7 @@ from dragoman.agent.context import Context
 from dragoman.agent.forms import SCHEMA_MEDIA_TYPE
 from dragoman.agent.results import Rejected, Reply
 from dragoman.errors import InvalidParamsError, UsageError
-from dragoman.model.base import JsonObject
+from dragoman.model.base import JsonObject, is_array, is_object
 from dragoman.model.cards import AgentSkill
 from dragoman.model.messages import Message
 from dragoman.model.parts import Part
@@ -241,10 +241,8 @@ def _tools_called(update: dict[str, object]) -> list[str]:
     """Return the names of the tools that models have called in one step of a graph."""
     names: list[str] = []
     for change in update.values():
-        found = (
-            cast("dict[str, object]", change).get(_MESSAGES) if isinstance(change, dict) else None
-        )
-        for each in cast("Sequence[object]", found if isinstance(found, list) else [found]):
+        found = change.get(_MESSAGES) if is_object(change) else None
+        for each in found if is_array(found) else [found]:
             if isinstance(each, AIMessage):
                 names += [call["name"] for call in each.tool_calls]
     return names
@@ -285,13 +283,13 @@ def _block(part: Part) -> str | dict[str, object]:
 def _as_state(message: Message) -> object:
     for part in message.parts:
         data = part.data
-        if isinstance(data, dict):
-            return cast("object", data)
+        if is_object(data):
+            return data
     raise InvalidParamsError.of("message.parts", "has no data part with an object, the input")
 
 
 def _last_text(values: Any) -> object:
-    said = cast("list[BaseMessage]", values[_MESSAGES])
+    said: list[BaseMessage] = values[_MESSAGES]
     return str(said[-1].text) if said else None
 
 

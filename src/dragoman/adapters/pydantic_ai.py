@@ -12,7 +12,7 @@ nothing in it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, Final, Protocol, TypeAlias
 
 import msgspec
 from msgspec import UNSET, Struct
@@ -41,19 +41,24 @@ from pydantic_ai.messages import (
 )
 
 from dragoman.adapters.answers import GrowingAnswer, said_in, speaker
-from dragoman.adapters.conversations import Conversations, NotedConversations
-from dragoman.adapters.notebook import notebook_beside
+from dragoman.adapters.notebook import QUERIES, Notebook, notebook_beside
 from dragoman.adapters.skills import AdaptedSkill
 from dragoman.agent.agent import Agent
 from dragoman.agent.context import Context
 from dragoman.agent.results import Reply
 from dragoman.errors import ToolError, UsageError
+from dragoman.model.base import is_array
 from dragoman.model.cards import AgentSkill
 from dragoman.model.messages import Message
 from dragoman.model.parts import Part
 from dragoman.model.plain_data import BYTES, to_plain_data
 
-__all__ = ("agent_from_pydantic_ai",)
+__all__ = (
+    "Conversations",
+    "NotedConversations",
+    "agent_from_pydantic_ai",
+)
+
 
 AnyAgent: TypeAlias = AbstractAgent[Any, Any]
 
@@ -142,8 +147,8 @@ class _Conversing:
         self._agent = agent
         self._deps = deps
         self._history = history
-        outputs = agent.output_type
-        listed = list(cast("list[object]", outputs)) if isinstance(outputs, list) else [outputs]
+        outputs: object = agent.output_type
+        listed = list(outputs) if is_array(outputs) else [outputs]
         if DeferredToolRequests not in listed:
             listed.append(DeferredToolRequests)
         self._outputs: Any = listed
@@ -283,3 +288,43 @@ def _content(part: Part) -> UserContent:
         return kind(part.url, media_type=part.media_type or None)
     data = part.data if part.data is not UNSET else None
     return msgspec.json.encode(data).decode()
+
+
+class Conversations(Protocol):
+    """What was said, by conversation: entries, each as a framework has written it.
+
+    An entry is what one task has added. Tasks of the same conversation that run side by side do not
+    see each other's; they stand in the order in which they ended.
+    """
+
+    async def read(self, conversation: tuple[str, ...], most: int = -1) -> list[bytes]:
+        """Return the entries, oldest first; no more than ``most``, unless that is negative."""
+        ...
+
+    async def add(self, conversation: tuple[str, ...], run: str, entry: bytes) -> None:
+        """Add an entry, durably. One that is added again under the same run stays as it is."""
+        ...
+
+
+class NotedConversations:
+    """Conversations in a notebook."""
+
+    def __init__(self, notebook: Notebook) -> None:
+        self._notebook = notebook
+
+    async def read(self, conversation: tuple[str, ...], most: int = -1) -> list[bytes]:
+        """Return the entries, oldest first."""
+        key = _key(conversation)
+        rows = await self._notebook.run(
+            lambda connection: connection.execute(QUERIES["read_said"], (key, most)).fetchall()
+        )
+        return [row[0] for row in rows]
+
+    async def add(self, conversation: tuple[str, ...], run: str, entry: bytes) -> None:
+        """Add an entry, unless it is there."""
+        values = (_key(conversation), run, entry)
+        await self._notebook.run(lambda connection: connection.execute(QUERIES["add_said"], values))
+
+
+def _key(conversation: tuple[str, ...]) -> str:
+    return msgspec.json.encode(conversation).decode()

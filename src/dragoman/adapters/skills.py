@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from dragoman.agent.results import Reply, turn_message
 from dragoman.agent.skill import Skill
-from dragoman.agent.threads import Threads
+from dragoman.agent.sync_context import Threads
 from dragoman.errors import DragomanError
 from dragoman.service.worker import Failed
 

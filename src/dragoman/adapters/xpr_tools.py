@@ -23,11 +23,11 @@ from dragoman.dialects.profiles.xpr.encode import Writer, task_of
 from dragoman.dialects.profiles.xpr.members import CALLER, JOB
 from dragoman.egress import Egress, EgressPolicy
 from dragoman.errors import UsageError
+from dragoman.extensions.xpr.chain.names import check_account
+from dragoman.extensions.xpr.chain.rows import AgentRow, JobRow
 from dragoman.extensions.xpr.delegation import confirmation_for, delegation_text
 from dragoman.extensions.xpr.directory import XprDirectory
 from dragoman.extensions.xpr.errors import MalformedError, XprError
-from dragoman.extensions.xpr.names import check_account
-from dragoman.extensions.xpr.rows import AgentRow, JobRow
 from dragoman.extensions.xpr.settings import ToolMode
 from dragoman.extensions.xpr.signer import XprSigner
 from dragoman.model.base import JsonObject

@@ -1,34 +1,25 @@
-"""Agent: what an author says about an agent, and the Worker that runs its skills.
+"""Agent: what an author says about an agent.
 
-It holds only what the author said. Where and how it is served is the business of
+``dragoman.agent.worker`` runs its skills. Where and how it is served is the business of
 ``dragoman.server``.
 """
 
 from __future__ import annotations
 
 import inspect
-import logging
 import os
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, Literal, TypeVar, cast, overload
 
-from dragoman.agent.context import Context
-from dragoman.agent.gathering import gathering
-from dragoman.agent.makers import MAKERS
-from dragoman.agent.modes import TEXT
+from dragoman.agent.adapter_loading import AGENT_ADAPTERS
+from dragoman.agent.signature import TEXT
 from dragoman.agent.skill import CancelHook, Skill
-from dragoman.agent.threads import DEFAULT_THREADS, Threads
+from dragoman.agent.sync_context import DEFAULT_THREADS, Threads
+from dragoman.agent.worker import AgentWorker, Hooks, Skills
 from dragoman.bindings.rest import RESERVED_SEGMENTS
 from dragoman.clock import Clock, SystemClock
-from dragoman.errors import (
-    InvalidParamsError,
-    PermissionDeniedError,
-    UnsupportedOperationError,
-    UsageError,
-)
-from dragoman.extensions.agent_tools.answers import check_answer, is_sensitive
-from dragoman.extensions.agent_tools.declarations import declared_in
+from dragoman.errors import UsageError
 from dragoman.model.cards import AgentExtension, AgentProvider, AgentSkill
 from dragoman.model.client_tools import CLIENT_TOOLS
 from dragoman.model.messages import Message
@@ -36,26 +27,20 @@ from dragoman.model.messages import Message
 if TYPE_CHECKING:
     from contextlib import AsyncExitStack
 
-    from dragoman.agent.peers import Peers
     from dragoman.auth.incoming.combining import Alternative
     from dragoman.extensions.base import Presence
     from dragoman.model.base import JsonObject
     from dragoman.model.cards import AgentCard
-    from dragoman.model.operations import SendMessageRequest
     from dragoman.server.admission.authorization import Policy, Sharing
     from dragoman.server.app import App
     from dragoman.service.service import A2AService
-    from dragoman.service.worker import Outcome, Plan, Turn
+    from dragoman.service.worker import Outcome, Turn
 
 __all__ = ("Agent",)
-
-_SKILL_KEY: Final = "skillId"
 
 _CLIENT_TOOLS: Final = AgentExtension(
     uri=CLIENT_TOOLS, description="The agent may ask for tools that its caller has declared."
 )
-
-_logger = logging.getLogger(__name__)
 
 Function = TypeVar("Function", bound=Callable[..., object])
 RouteFunction = TypeVar("RouteFunction", bound=Callable[[Message], object])
@@ -94,6 +79,9 @@ class Agent:
             works, so that those for whom it gives the same name share their tasks. None leaves the
             caller with its own.
         threads: how many plain functions may run at once.
+
+    Attributes:
+        worker: what runs the skills, for servers.
     """
 
     def __init__(
@@ -143,13 +131,11 @@ class Agent:
         self._input_modes = None if input_modes is None else tuple(input_modes)
         self._output_modes = None if output_modes is None else tuple(output_modes)
         self._threads = Threads(threads)
-        self._clock = clock or SystemClock()
-        self._skills: dict[str, Skill] = {}
-        self._default: Skill | None = None
-        self._route: Callable[[Message], object] | None = None
-        self._startup_hooks: list[Callable[[], object]] = []
-        self._shutdown_hooks: list[Callable[[], object]] = []
-        self._cancel_hooks: list[CancelHook] = []
+        self._skills = Skills()
+        self._hooks = Hooks()
+        self.worker: Final = AgentWorker(
+            name, self._skills, self._hooks, threads=self._threads, clock=clock or SystemClock()
+        )
 
     # --- made of other things -------------------------------------------------------------------
 
@@ -161,7 +147,7 @@ class Agent:
             server: the address of the server, or the command that starts it and its arguments.
             options: see ``dragoman.adapters.mcp.agent``.
         """
-        return cast("Agent", MAKERS["mcp"](server, options))
+        return cast("Agent", AGENT_ADAPTERS["mcp"](server, options))
 
     @classmethod
     def from_pydantic_ai(cls, agent: object, **options: object) -> Agent:
@@ -170,7 +156,7 @@ class Agent:
         Args:
             options: see ``dragoman.adapters.pydantic_ai``.
         """
-        return cast("Agent", MAKERS["pydantic_ai"](agent, options))
+        return cast("Agent", AGENT_ADAPTERS["pydantic_ai"](agent, options))
 
     @classmethod
     def from_langgraph(cls, graph: object, **options: object) -> Agent:
@@ -179,33 +165,29 @@ class Agent:
         Args:
             options: see ``dragoman.adapters.langgraph``.
         """
-        return cast("Agent", MAKERS["langgraph"](graph, options))
+        return cast("Agent", AGENT_ADAPTERS["langgraph"](graph, options))
 
     # --- what the card says ---------------------------------------------------------------------
 
     @property
     def skills(self) -> tuple[AgentSkill, ...]:
         """The skills to publish, the default one first; hidden ones are left out."""
-        return tuple(s.published for s in self._skills.values() if not s.is_hidden)
+        return self.worker.skills
 
     @property
     def hidden_skills(self) -> tuple[AgentSkill, ...]:
         """The skills that only the extended card shows, and only to those who may use them."""
-        return tuple(s.published for s in self._skills.values() if s.is_hidden)
+        return tuple(s.published for s in self._skills if s.is_hidden)
 
     @property
     def skill_scopes(self) -> dict[str, frozenset[str]]:
         """The scopes each skill needs; skills that need none are left out."""
-        return {skill_id: s.scopes for skill_id, s in self._skills.items() if s.scopes}
+        return {s.plan.skill_id: s.scopes for s in self._skills if s.scopes}
 
     @property
     def schemas(self) -> dict[str, JsonObject]:
         """The JSON Schema of the data each skill takes; skills that take none are left out."""
-        return {
-            skill_id: skill.schema
-            for skill_id, skill in self._skills.items()
-            if skill.schema is not None
-        }
+        return {s.plan.skill_id: s.schema for s in self._skills if s.schema is not None}
 
     @property
     def input_modes(self) -> tuple[str, ...]:
@@ -305,7 +287,7 @@ class Agent:
                     function,
                     published,
                     threads=self._threads,
-                    peers=lambda: self._peers,
+                    peers=lambda: self.worker.peers,
                     on_cancel=on_cancel,
                     scopes=_checked_scopes(scopes, skill_id),
                     is_hidden=hidden,
@@ -323,13 +305,7 @@ class Agent:
         Raises:
             UsageError: its id is taken.
         """
-        skill_id = skill.plan.skill_id
-        if skill_id in self._skills:
-            raise UsageError(f"skill {skill_id} exists already; give this one another id")
-        self._skills[skill_id] = skill
-        # A hidden skill is for those who name it.
-        if self._default is None or (self._default.is_hidden and not skill.is_hidden):
-            self._default = skill
+        self._skills.add(skill)
 
     def route(self, function: RouteFunction, /) -> RouteFunction:
         """Let a function choose the skill for messages that name none.
@@ -345,19 +321,19 @@ class Agent:
             raise UsageError(f"{where} cannot be async: it is asked before anything is stored")
         if len(inspect.signature(function).parameters) != 1:
             raise UsageError(f"{where} must take one parameter, the message")
-        if self._route is not None:
+        if self._skills.has_route:
             raise UsageError(f"{where}: this agent has a route function already")
-        self._route = function
+        self._skills.route_by(function)
         return function
 
     def on_startup(self, hook: Hook, /) -> Hook:
         """Call a function (async or not) before the first turn."""
-        self._startup_hooks.append(hook)
+        self._hooks.startup.append(hook)
         return hook
 
     def on_shutdown(self, hook: Hook, /) -> Hook:
         """Call a function (async or not) after the last turn; the last one added comes first."""
-        self._shutdown_hooks.append(hook)
+        self._hooks.shutdown.append(hook)
         return hook
 
     def on_cancel(self, hook: Cleanup, /) -> Cleanup:
@@ -365,7 +341,7 @@ class Agent:
 
         The task has ended then: the context can be read, but nothing more can be said.
         """
-        self._cancel_hooks.append(hook)
+        self._hooks.cancel.append(hook)
         return hook
 
     # --- serving --------------------------------------------------------------------------------
@@ -399,134 +375,14 @@ class Agent:
 
         return self.asgi(store=beside(load_settings({}, os.environ).store, self.name))
 
-    # --- Worker ---------------------------------------------------------------------------------
-
-    def plan(self, request: SendMessageRequest, scopes: frozenset[str] = frozenset()) -> Plan:
-        """Choose the skill for a message that begins something new, and check its parameters.
-
-        Raises:
-            InvalidParamsError: it names an unknown skill, or a parameter is missing or wrong.
-            PermissionDeniedError: the skill needs other scopes than these.
-        """
-        declared_in(request.message.metadata)
-        # What answers something is never taken for the beginning of something else.
-        check_answer(None, request.message)
-        skill = self._choose(request, scopes)
-        # Before the parameters: what they should be is told to those who may use the skill.
-        skill.check_scopes(scopes)
-        skill.check(request.message)
-        return skill.plan
-
-    def check_scopes(self, skill_id: str, scopes: frozenset[str]) -> None:
-        """Raise PermissionDeniedError for a further message by a caller without the scopes."""
-        self._skill(skill_id).check_scopes(scopes)
-
-    def examine_answer(self, asked: Message | None, answer: Message) -> bool:
-        """Refuse an answer that does not fit; tell whether it is a secret.
-
-        Raises:
-            InvalidParamsError: it names what the task does not wait for, lacks what it does wait
-                for, or declares tools that break a rule.
-        """
-        declared_in(answer.metadata)
-        check_answer(asked, answer)
-        return asked is not None and is_sensitive(asked)
-
-    async def answer(self, plan: Plan, request: SendMessageRequest, context_id: str) -> Message:
-        """Answer directly; only for a plan that says so."""
-        skill = self._skill(plan.skill_id)
-        return await skill.answer(request.message, context_id, self._clock.new_id)
+    # --- testing --------------------------------------------------------------------------------
 
     async def run(self, turn: Turn) -> Outcome:
-        """Run one turn. Whatever the author's code raises, except Rejected, comes through."""
-        # An agent of this process may have called it in a branch of its own.
-        gathering.set(None)
-        return await self._skill(turn.skill_id).run(turn)
+        """Run one turn without a server, with a ``dragoman.testing.RecordingTurn``.
 
-    def resumes(self, skill_id: str) -> bool:
-        """Tell whether a turn that was cut off is run again; a skill that is gone fails by that."""
-        skill = self._skills.get(skill_id)
-        return skill is None or skill.resumes
-
-    def time_limit(self, skill_id: str) -> float | None:
-        """Return how long a turn may work; None if the author has not said."""
-        skill = self._skills.get(skill_id)
-        return None if skill is None else skill.timeout
-
-    async def canceled(self, turn: Turn) -> None:
-        """Cancel the tasks that others do for it, then call the cleanup hooks.
-
-        The skill's own comes first; one that fails is logged.
+        Whatever the author's code raises, except Rejected, comes through.
         """
-        if turn.recorded:
-            from dragoman.agent.children import cancel_children  # noqa: PLC0415 - brings the client
-
-            await cancel_children(turn, self._peers)
-        own = self._skill(turn.skill_id).on_cancel
-        hooks = self._cancel_hooks if own is None else [own, *self._cancel_hooks]
-        for hook in hooks:
-            try:
-                await hook(Context(turn, lambda: self._peers))
-            except Exception:
-                _logger.exception("cleanup after canceled task %s failed", turn.task_id)
-
-    async def startup(self) -> None:
-        """Call the startup hooks, in order."""
-        for hook in self._startup_hooks:
-            await _call_hook(hook)
-
-    async def shutdown(self) -> None:
-        """Call the shutdown hooks, the last one first, and let the threads go."""
-        try:
-            for hook in reversed(self._shutdown_hooks):
-                await _call_hook(hook)
-        finally:
-            if "_peers" in vars(self):
-                await self._peers.aclose()
-            self._threads.shutdown()
-
-    # --- inside ---------------------------------------------------------------------------------
-
-    @cached_property
-    def _peers(self) -> Peers:
-        from dragoman.agent.peers import Peers  # noqa: PLC0415 - brings the client, which few need
-
-        return Peers(self.name)
-
-    def _skill(self, skill_id: str) -> Skill:
-        skill = self._skills.get(skill_id)
-        if skill is None:
-            raise UsageError(f"a task needs skill {skill_id}, which this agent does not have")
-        return skill
-
-    def _choose(self, request: SendMessageRequest, scopes: frozenset[str]) -> Skill:
-        for place, metadata in (
-            ("message.metadata", request.message.metadata),
-            ("metadata", request.metadata),
-        ):
-            if metadata is not None and _SKILL_KEY in metadata:
-                return self._named(metadata[_SKILL_KEY], f"{place}.{_SKILL_KEY}", scopes)
-        if self._route is not None:
-            chosen = self._routed(self._route(request.message))
-        elif self._default is not None:
-            chosen = self._default
-        else:
-            raise UnsupportedOperationError("This agent has no skills")
-        if chosen.is_hidden and not chosen.is_open_to(scopes):
-            raise PermissionDeniedError  # Which scope would do is part of what is hidden.
-        return chosen
-
-    def _named(self, skill_id: object, field: str, scopes: frozenset[str]) -> Skill:
-        skill = self._skills.get(skill_id) if isinstance(skill_id, str) else None
-        if skill is None or (skill.is_hidden and not skill.is_open_to(scopes)):
-            raise InvalidParamsError.of(field, "names no skill of this agent")
-        return skill
-
-    def _routed(self, choice: object) -> Skill:
-        for skill in self._skills.values():
-            if choice == skill.plan.skill_id or choice is skill.function:
-                return skill
-        raise UsageError(f"the route function returned {choice!r}, which is no skill of this agent")
+        return await self.worker.run(turn)
 
 
 def _provider_of(provider: AgentProvider | tuple[str, str] | None) -> AgentProvider | None:
@@ -569,9 +425,3 @@ def _name_of(function: Callable[..., object]) -> str:
 def _first_paragraph(function: Callable[..., object]) -> str:
     paragraph = (inspect.getdoc(function) or "").split("\n\n", 1)[0]
     return " ".join(paragraph.split())
-
-
-async def _call_hook(hook: Callable[[], object]) -> None:
-    result = hook()
-    if isinstance(result, Awaitable):
-        await result

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from functools import partial
-from typing import cast
 
 __all__ = ("underlying",)
 
@@ -13,5 +12,6 @@ __all__ = ("underlying",)
 def underlying(function: Callable[..., object]) -> Callable[..., object]:
     """Return the function that has the code: of a partial, of a callable object, or itself."""
     if isinstance(function, partial):
-        return underlying(cast("partial[object]", function).func)
+        inner: Callable[..., object] = function.func
+        return underlying(inner)
     return function if inspect.isroutine(function) else type(function).__call__

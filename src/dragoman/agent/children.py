@@ -1,7 +1,16 @@
 """Children: tasks that other agents do for one of ours.
 
 A turn that is run again goes on with the same child, and its code is told the same of it: what came
-of it, or why nothing did. What is recorded for that is in ``child_records``.
+of it, or why nothing did. Recorded for that, as entries of the journal:
+
+    call ............ the child has begun: which task it is, and until when it is waited for;
+                      or all there is of it: an answer without a task, or why there is none
+    call.next ....... what came of it: it asks something, it has ended, or the call has failed
+    ask ............. the answer to what it asks, which our own caller has given
+    call.next ....... and so on
+
+A failure that the author's code was told of decides what that code does next. So it is recorded
+like any other result, and raised again as it was.
 
 The message that begins a child has an id made from its place in the journal, so that an agent which
 knows a repeated message again (ours do) begins one child even if we crash before that is recorded.
@@ -14,26 +23,20 @@ import logging
 from collections import defaultdict
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
+import msgspec
 from msgspec import Struct
 
-from dragoman.agent.child_records import (
-    CALL,
-    CHILD_ERRORS,
-    NEXT,
-    Begun,
-    Failure,
-    News,
-    decode_begun,
-    decode_news,
-    encode,
-)
-from dragoman.agent.lineage import SubTask, lineage_of
+import dragoman.auth.outgoing.errors
+import dragoman.client.errors
+import dragoman.errors
 from dragoman.agent.results import Reply, turn_message
-from dragoman.client.errors import TimedOutError
+from dragoman.auth.outgoing.errors import CredentialsError
+from dragoman.client.errors import ClientError, TimedOutError
 from dragoman.client.results.reply import ReplyView
-from dragoman.errors import DragomanError
+from dragoman.errors import A2AError, DragomanError, FieldViolation, UnsupportedOperationError
+from dragoman.model.base import JsonObject
 from dragoman.model.events import StreamResponse
 from dragoman.model.messages import Message
 from dragoman.model.parts import Part
@@ -46,9 +49,211 @@ if TYPE_CHECKING:
     from dragoman.client.results.stream import AgentEvent, AgentStream
     from dragoman.service.worker import Turn
 
-__all__ = ("CallOptions", "Child", "cancel_children")
+__all__ = (
+    "CALL",
+    "CHILD_ERRORS",
+    "MOST_CALLS",
+    "NEXT",
+    "SUB_TASKS",
+    "Begun",
+    "CallOptions",
+    "Child",
+    "Failure",
+    "Lineage",
+    "News",
+    "SubTask",
+    "cancel_children",
+    "decode_begun",
+    "decode_news",
+    "encode",
+    "lineage_of",
+    "sub_task_of",
+)
 
 _logger = logging.getLogger(__name__)
+
+# --- what travels with a call ---------------------------------------------------------------------
+
+
+SUB_TASKS: Final = "https://dragoman.dev/extensions/sub-tasks/v1"
+"""The address of the extension, and the key of its metadata."""
+
+MOST_CALLS: Final = 8
+"""How deep calls may be nested. Agents that call each other in a circle come to an end by it."""
+
+
+class Lineage(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """Who called whom, and until when, as it travels with a message to another agent.
+
+    It is an entry of the message's metadata, under the address of the extension. Agents that do not
+    know it ignore it.
+
+    Attributes:
+        path: the agents above the one that is called, the first caller first.
+        parent_task_id: the task that makes the call.
+        deadline_ms: when the caller stops waiting, in milliseconds since the Unix epoch; 0 for
+            never.
+    """
+
+    path: tuple[str, ...] = ()
+    parent_task_id: str = ""
+    deadline_ms: int = 0
+
+    def calling(self, agent: str, task_id: str, deadline_ms: int) -> Lineage:
+        """Return the lineage of a call that ``agent`` makes for one of its tasks.
+
+        Raises:
+            UnsupportedOperationError: that would be one too many.
+        """
+        if len(self.path) >= MOST_CALLS:
+            raise UnsupportedOperationError(
+                f"Agents call each other {MOST_CALLS} deep already ({' > '.join(self.path)}); "
+                "perhaps in a circle"
+            )
+        deadlines = [each for each in (self.deadline_ms, deadline_ms) if each]
+        return Lineage(
+            path=(*self.path, agent),
+            parent_task_id=task_id,
+            deadline_ms=min(deadlines, default=0),
+        )
+
+    def metadata(self) -> JsonObject:
+        """Return it as an entry of a message's metadata."""
+        return {SUB_TASKS: msgspec.to_builtins(self)}
+
+
+class SubTask(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """A task that another does for this one, as a status message tells of it.
+
+    Attributes:
+        agent: what the other is called here.
+        url: where it can be asked; "" for one in the same process.
+        state: where its task stood, "" if it had just begun.
+    """
+
+    agent: str
+    task_id: str
+    url: str = ""
+    state: str = ""
+
+    def metadata(self) -> JsonObject:
+        """Return it as an entry of a message's metadata."""
+        return {SUB_TASKS: {"subTask": msgspec.to_builtins(self)}}
+
+
+class _Entry(Struct, rename="camel"):
+    sub_task: SubTask | None = None
+
+
+def lineage_of(metadata: JsonObject | None) -> Lineage:
+    """Read where a message comes from; what is not as it should be counts as nothing."""
+    try:
+        return msgspec.convert((metadata or {}).get(SUB_TASKS, {}), Lineage)
+    except msgspec.ValidationError:
+        return Lineage()
+
+
+def sub_task_of(metadata: JsonObject | None) -> SubTask | None:
+    """Read which sub-task a message tells of, None if none."""
+    try:
+        return msgspec.convert((metadata or {}).get(SUB_TASKS, {}), _Entry).sub_task
+    except msgspec.ValidationError:
+        return None
+
+
+# --- what is recorded -----------------------------------------------------------------------------
+
+
+CALL: Final = "call"
+NEXT: Final = "call.next"
+
+CHILD_ERRORS: Final = (A2AError, ClientError, CredentialsError)
+"""With these an agent refuses, or cannot be asked. The store of our own turn has some of them too:
+only where they come from tells."""
+
+_KINDS: Final[dict[str, type[DragomanError]]] = {
+    name: kind
+    for module in (dragoman.errors, dragoman.client.errors, dragoman.auth.outgoing.errors)
+    for name, kind in vars(module).items()
+    if isinstance(kind, type) and issubclass(kind, CHILD_ERRORS)
+}
+
+_Value: TypeAlias = str | float | bool | dict[str, str] | tuple[str | tuple[str, ...], ...] | None
+"""What the attributes of these errors are, but for the violations."""
+
+
+class Failure(Struct, frozen=True, omit_defaults=True):
+    """A call that was refused, could not be made or was not done in time: the error it ended with.
+
+    Attributes:
+        kind: its class, or the nearest above that which is one of ours.
+        values: its attributes.
+    """
+
+    kind: str
+    text: str
+    violations: tuple[FieldViolation, ...] = ()
+    values: dict[str, _Value] = {}
+
+    @classmethod
+    def of(cls, problem: DragomanError) -> Failure:
+        """Keep what there is to see of an error."""
+        ours = (kind for kind in type(problem).__mro__ if _KINDS.get(kind.__name__) is kind)
+        values = {name: value for name, value in vars(problem).items() if _is_kept(name, value)}
+        violations = problem.violations if isinstance(problem, A2AError) else ()
+        return cls(next(ours).__name__, str(problem), violations, values)
+
+    def error(self) -> DragomanError:
+        """Return the error again."""
+        kind = _KINDS.get(self.kind, ClientError)
+        # Its own __init__ would make the text anew, from what it does not keep.
+        error = kind.__new__(kind, self.text)
+        if isinstance(error, A2AError):
+            A2AError.__init__(error, self.text, violations=self.violations)
+        for name, value in self.values.items():
+            setattr(error, name, value)
+        return error
+
+
+class News(Struct, frozen=True, omit_defaults=True):
+    """What came of a child: what it asks, how it ended (as a stream would show it), or a failure.
+
+    A child whose call has failed may be at work all the same.
+    """
+
+    asked: Message | None = None
+    is_auth: bool = False
+    ended: StreamResponse | None = None
+    failed: Failure | None = None
+
+
+class Begun(Struct, frozen=True, omit_defaults=True):
+    """A child that has begun; without a task, ``at_once`` is all that came of it."""
+
+    task_id: str = ""
+    context_id: str = ""
+    deadline_ms: int = 0
+    at_once: News | None = None
+
+
+encode: Final = msgspec.json.Encoder().encode
+decode_begun: Final = msgspec.json.Decoder(Begun).decode
+decode_news: Final = msgspec.json.Decoder(News).decode
+
+
+def _is_kept(name: str, value: object) -> bool:
+    """Tell whether an attribute goes with the values; of a class not ours it may be anything."""
+    if name.startswith("_") or name == "violations":
+        return False
+    try:
+        msgspec.convert(value, _Value)
+    except msgspec.ValidationError:
+        return False
+    return True
+
+
+# --- the call -------------------------------------------------------------------------------------
+
 
 _CANCEL_SECONDS: Final = 10.0
 """How long to wait for a child to take notice that nobody waits for it any more."""

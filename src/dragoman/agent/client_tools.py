@@ -17,8 +17,7 @@ from msgspec.structs import replace
 
 from dragoman.errors import InvalidParamsError, ToolError
 from dragoman.extensions.agent_tools.answers import results_by_id
-from dragoman.extensions.agent_tools.arguments import fault_in
-from dragoman.extensions.agent_tools.declarations import ClientTool, declared_in
+from dragoman.extensions.agent_tools.declarations import ClientTool, declared_in, fault_in
 from dragoman.extensions.agent_tools.exchange import ToolResult, ToolUse, results_in
 
 if TYPE_CHECKING:

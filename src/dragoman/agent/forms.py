@@ -7,7 +7,7 @@ from typing import Final
 
 from msgspec import UNSET
 
-from dragoman.agent.files import File
+from dragoman.agent.results import File
 from dragoman.errors import InvalidParamsError, UsageError
 from dragoman.model.messages import Message, text_of
 from dragoman.model.parts import Part

@@ -2,22 +2,21 @@
 
 Each awaitable runs in a branch of its own (``dragoman.service.branches``), so that its recorded
 results are found again whatever the others do. A task has one caller and can ask one thing at a
-time: who asks in a branch takes the floor, and the order in which that happened is recorded.
+time: a question holds the ``QuestionLock``, and the order in which that happened is recorded.
 """
 
 from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Sequence
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Awaitable, Sequence
+from contextlib import asynccontextmanager, suppress
 from contextvars import ContextVar
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from msgspec import Struct
 
-from dragoman.agent.floor import Floor
 from dragoman.engine.journal import FLOOR
 from dragoman.errors import DivergedError, UnavailableError, UsageError
 from dragoman.model.messages import Message
@@ -27,7 +26,12 @@ from dragoman.service.worker import Suspended, Waits
 if TYPE_CHECKING:
     from dragoman.service.worker import Turn
 
-__all__ = ("Gathering", "gathering", "no_branch")
+__all__ = (
+    "Gathering",
+    "QuestionLock",
+    "gathering",
+    "no_branch",
+)
 
 T = TypeVar("T")
 
@@ -35,7 +39,7 @@ _GATHER: Final = "gather"
 """The kind of the entry that begins a gathering: what was published before it stands."""
 
 _FAILED: Final = "!"
-"""Recorded of the floor in the end: which branch has failed, and ended the others by that."""
+"""Recorded in the end: which branch has failed, and ended the others by that."""
 
 _LEFT: Final = "~"
 """The same: the author's code has stopped waiting (a timeout of its own, say)."""
@@ -64,7 +68,7 @@ class Gathering:
     """Awaitables that run side by side, and what they ask.
 
     Attributes:
-        floor: shared by all that is gathered in one turn, within each other or not.
+        lock: shared by all that is gathered in one turn, within each other or not.
     """
 
     def __init__(self, turn: Turn, name: str) -> None:
@@ -78,7 +82,7 @@ class Gathering:
         self._has_ended = False
         # The one in whose branch this one is.
         self._outer = gathering.get()
-        self.floor: Final = Floor(turn) if self._outer is None else self._outer.floor
+        self.lock: Final = QuestionLock(turn) if self._outer is None else self._outer.lock
 
     async def run(self, awaitables: Sequence[Awaitable[T]]) -> list[T]:
         """Wait for all, and return their results in order.
@@ -100,7 +104,7 @@ class Gathering:
         for task in tasks:
             task.add_done_callback(self._branch_ended)
         try:
-            await self._moderate()
+            await self._put_questions()
         except asyncio.CancelledError:
             self._note_left()
             raise
@@ -133,7 +137,7 @@ class Gathering:
         timeout_seconds: float | None,
         waits: Waits | None = None,
     ) -> Message:
-        """Ask, from within a branch, when the floor is free."""
+        """Ask, from within a branch, when no other branch asks."""
         answer: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
         question = _Question(branch.get(), message, is_auth, timeout_seconds, answer, waits)
         self._questions.append(question)
@@ -169,14 +173,14 @@ class Gathering:
             question.is_resting = False
             self._turn.join()
 
-    async def _moderate(self) -> None:
-        """Give the floor to one question after the other until all is done, or something fails."""
+    async def _put_questions(self) -> None:
+        """Put one question after the other until all is done, or something fails."""
         while True:
             recorded = self._turn.recall(FLOOR, self._name)
             if recorded is None:
                 came = await self._next()
                 self._raise_stop(came)
-                self._turn.note(FLOOR, self._name, _floor(came).encode())
+                self._turn.note(FLOOR, self._name, _record_of(came).encode())
             elif recorded == _LEFT.encode():
                 self._has_ended = True
                 # As it will be once more.
@@ -284,7 +288,7 @@ class Gathering:
                 timeout_seconds=seconds,
                 waits=partial(self._open, question),
             )
-        await self.floor.take()
+        await self.lock.acquire()
         try:
             return await self._turn.ask(
                 message,
@@ -293,13 +297,13 @@ class Gathering:
                 waits=partial(self._open, question),
             )
         finally:
-            self.floor.give_back()
+            self.lock.release()
 
     def _open(self, question: _Question, *, is_asked: bool) -> None:
         """Note that an answer is to be waited for."""
         if not is_asked:
             # Who ended that wait, and will again, may have something to say before.
-            self.floor.give_back()
+            self.lock.release()
         question.is_open = True
         if question.waits is not None:
             question.waits(is_asked=is_asked)
@@ -325,7 +329,7 @@ def _forget(awaitables: Sequence[Awaitable[T]]) -> None:
             one.close()
 
 
-def _floor(came: _Question | int | None) -> str:
+def _record_of(came: _Question | int | None) -> str:
     """Return what is recorded of a question, of the failure of a branch, or of the end of all."""
     if came is None:
         return ""
@@ -340,3 +344,51 @@ def no_branch(call: str) -> None:
     """Raise UsageError for a call that cannot be made in a branch."""
     if gathering.get() is not None:
         raise UsageError(f"ctx.{call} cannot be called in what is given to ctx.gather")
+
+
+class QuestionLock:
+    """Held by the question of one branch, or shared by the branches that publish something.
+
+    A task has one caller, and a task that asks says nothing else until it is answered. A question
+    waits for what is being published; what is to be published waits for the answer, and its branch
+    does not count as being at work meanwhile.
+    """
+
+    def __init__(self, turn: Turn) -> None:
+        """Begin; nothing is asked or published."""
+        self._turn = turn
+        self._publishing = 0
+        self._is_held = False
+        self._changed = asyncio.Event()
+
+    async def acquire(self) -> None:
+        """Hold it, to ask; only the outermost gathering does, one question after the other."""
+        self._is_held = True
+        try:
+            while self._publishing:
+                await self._change()
+        except BaseException:
+            self.release()
+            raise
+
+    def release(self) -> None:
+        """Let branches publish again; nothing happens if it was not held."""
+        self._is_held = False
+        self._changed.set()
+
+    @asynccontextmanager
+    async def publishing(self) -> AsyncGenerator[None]:
+        """Share it, once nothing is being asked."""
+        while self._is_held:
+            async with self._turn.away():
+                await self._change()
+        self._publishing += 1
+        try:
+            yield
+        finally:
+            self._publishing -= 1
+            self._changed.set()
+
+    async def _change(self) -> None:
+        self._changed.clear()
+        await self._changed.wait()

@@ -1,12 +1,14 @@
-"""What a skill gives back: values turned into parts, artifacts and messages."""
+"""What a skill gives back: files and replies, and values as parts, artifacts and messages."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, cast
+import mimetypes
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TypeGuard
 
 import msgspec
+from msgspec import Struct
 
-from dragoman.agent.files import File
 from dragoman.errors import UsageError
 from dragoman.model.media_types import accepts
 from dragoman.model.messages import Message, Role
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = (
     "ArtifactStream",
+    "File",
     "Rejected",
     "Reply",
     "direct_message",
@@ -29,6 +32,54 @@ __all__ = (
     "parts_of",
     "turn_message",
 )
+
+
+class File(Struct, frozen=True):
+    """A file by value (``content``) or by reference (``url``): exactly one of them is set.
+
+    Nothing is fetched: a file that came as an address stays one, and reading it is the author's
+    decision, since the address was chosen by a peer.
+    """
+
+    content: bytes | None = None
+    name: str = ""
+    media_type: str = ""
+    url: str | None = None
+
+    def __post_init__(self) -> None:
+        """Hold the choice closed."""
+        if (self.content is None) == (self.url is None):
+            raise UsageError("File needs exactly one of content, url")
+
+    @classmethod
+    def from_path(cls, path: str | Path, *, media_type: str | None = None) -> File:
+        """Read a file from disk; its media type is guessed from the name unless given."""
+        path = Path(path)
+        guess = media_type or mimetypes.guess_type(path.name)[0] or BYTES
+        return cls(content=path.read_bytes(), name=path.name, media_type=guess)
+
+    @classmethod
+    def from_part(cls, part: Part) -> File:
+        """Take the file out of a raw or url part."""
+        return cls(content=part.raw, name=part.filename, media_type=part.media_type, url=part.url)
+
+    def read(self) -> bytes:
+        """Return the bytes.
+
+        Raises:
+            UsageError: the peer sent an address instead of bytes.
+        """
+        if self.content is None:
+            raise UsageError(
+                f"file {self.name or '(unnamed)'} was sent as an address; fetch File.url, "
+                "after deciding whether to trust it"
+            )
+        return self.content
+
+    def part(self) -> Part:
+        """Return the part that carries this file."""
+        return Part(raw=self.content, url=self.url, filename=self.name, media_type=self.media_type)
+
 
 _END_OF_STREAM: Final = (Part(text=""),)
 _COMPLETED: Final = Completed()
@@ -84,12 +135,14 @@ def parts_of(value: object) -> tuple[Part, ...]:
         return value.parts
     if isinstance(value, bytes | bytearray):
         return (Part(raw=bytes(value), media_type=BYTES),)
-    if isinstance(value, list | tuple):
-        items = cast("Sequence[object]", value)
-        if items and all(isinstance(item, Part | File) for item in items):
-            return tuple(part for item in items for part in parts_of(item))
-    data = to_plain_data(cast("object", value), instead="text, bytes, File, Part, Artifact")
+    if _is_sequence(value) and value and all(isinstance(item, Part | File) for item in value):
+        return tuple(part for item in value for part in parts_of(item))
+    data = to_plain_data(value, instead="text, bytes, File, Part, Artifact")
     return (Part(data=data),)
+
+
+def _is_sequence(value: object) -> TypeGuard[Sequence[object]]:
+    return isinstance(value, list | tuple)
 
 
 def turn_message(turn: Turn, reply: Reply) -> Message:

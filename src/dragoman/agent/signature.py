@@ -1,6 +1,7 @@
-"""Signatures: what the parameters of a skill mean, worked out once when it is decorated.
+"""Signatures: what a skill takes and gives, worked out once when it is decorated.
 
-``Signature.bind`` then turns a message into arguments without looking at the function again.
+``Signature.bind`` turns a message into arguments without looking at the function again;
+``input_modes`` and ``output_modes`` say which media types the card names.
 """
 
 from __future__ import annotations
@@ -9,41 +10,75 @@ import dataclasses
 import inspect
 import types
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    AsyncIterator,
+    Callable,
+    Generator,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from enum import Enum
-from typing import Annotated, Any, Final, NewType, Protocol, Union, cast
+from typing import Annotated, Any, Final, NewType, Protocol, TypeGuard, Union, cast
 
 import msgspec
 from msgspec import UNSET, Struct
 
 from dragoman.agent.callables import underlying
 from dragoman.agent.context import Context
-from dragoman.agent.files import File
+from dragoman.agent.results import File, Reply
 from dragoman.agent.sync_context import SyncContext
 from dragoman.errors import FieldViolation, InvalidParamsError, UsageError
+from dragoman.model.base import is_object
 from dragoman.model.messages import Message, text_of
 from dragoman.model.parts import Part
-from dragoman.model.plain_data import is_model
+from dragoman.model.plain_data import BYTES, is_model
 from dragoman.model.schema import convert, invalid, schema_of, schemas_of
+from dragoman.model.tasks import Artifact
 
 if typing.TYPE_CHECKING:
     from dragoman.model.base import JsonObject
 
 __all__ = (
+    "ANY",
+    "JSON",
+    "TEXT",
     "Kind",
     "Parameter",
     "Signature",
     "alternatives",
     "hints_of",
+    "input_modes",
     "inspect_signature",
-    "is_object",
+    "is_object_type",
+    "output_modes",
 )
+
+TEXT: Final = "text/plain"
+JSON: Final = "application/json"
+ANY: Final = "*/*"
 
 _NO_DEFAULT: Final = inspect.Parameter.empty
 _MISSING: Final = object()
 _ANYTHING: Final = frozenset[object]((object, Any))
 _SEQUENCES: Final[tuple[object, ...]] = (list, tuple, Sequence)
 _NOT_DATA: Final = frozenset[object]((Part, File, Message, Context, SyncContext))
+
+_STREAMS: Final = (
+    AsyncGenerator,
+    AsyncIterable,
+    AsyncIterator,
+    Generator,
+    Iterable,
+    Iterator,
+)
+_BYTES: Final = frozenset[object]((bytes, bytearray))
+_FILES: Final = frozenset[object]((File, Part, Artifact))
+_UNTOLD: Final = frozenset[object]((Reply, Any, object, None, types.NoneType))
+_UNKNOWN: Final = (TEXT, JSON)
 
 
 class Kind(Enum):
@@ -108,7 +143,7 @@ class Signature:
         fields = [p for p in self._named if p.kind is Kind.DATA or len(self._texts) > 1]
         if not fields:
             return None
-        if len(fields) == 1 and fields[0] is self._whole and is_object(fields[0].annotation):
+        if len(fields) == 1 and fields[0] is self._whole and is_object_type(fields[0].annotation):
             return schema_of(fields[0].annotation)
         schemas, definitions = schemas_of([field.annotation for field in fields])
         properties = {
@@ -170,11 +205,10 @@ class _Binding:
         """Return where each named parameter has its value, and which."""
         found: dict[str, tuple[str, object]] = {}
         for path, value in self._data:
-            if isinstance(value, dict):
-                members = cast("JsonObject", value)
+            if is_object(value):
                 for p in self._signature.named:
-                    if p.name in members:
-                        found.setdefault(p.name, (f"{path}.{p.name}", members[p.name]))
+                    if p.name in value:
+                        found.setdefault(p.name, (f"{path}.{p.name}", value[p.name]))
         whole = self._signature.whole
         if whole is not None and whole.name not in found:
             for place in self._data:
@@ -242,7 +276,7 @@ def _whole_parameter(named: tuple[Parameter, ...]) -> Parameter | None:
     would be taken for it.
     """
     data = [p for p in named if p.kind is Kind.DATA]
-    objects = [p for p in data if is_object(p.annotation)]
+    objects = [p for p in data if is_object_type(p.annotation)]
     if len(objects) == 1 and (objects[0].is_required or len(data) == 1):
         return objects[0]
     if len(data) == 1 and (_is_list(data[0].annotation) or data[0].annotation in _ANYTHING):
@@ -253,7 +287,7 @@ def _whole_parameter(named: tuple[Parameter, ...]) -> Parameter | None:
 def _could_be_whole(value: object, annotation: object) -> bool:
     if annotation in _ANYTHING:
         return True
-    return isinstance(value, dict if is_object(annotation) else list)
+    return isinstance(value, dict if is_object_type(annotation) else list)
 
 
 def _with_default(schema: JsonObject, parameter: Parameter) -> JsonObject:
@@ -278,10 +312,10 @@ def _unwrapped(annotation: object) -> object:
     if typing.get_origin(annotation) is Annotated:
         return _unwrapped(typing.get_args(annotation)[0])
     if isinstance(annotation, NewType):
-        return _unwrapped(cast("object", annotation.__supertype__))
-    # PEP 695, from Python 3.12 on: type Name = ...
-    if type(annotation).__name__ == "TypeAliasType":
-        return _unwrapped(cast("_Alias", annotation).__value__)
+        supertype: object = annotation.__supertype__
+        return _unwrapped(supertype)
+    if _is_alias(annotation):
+        return _unwrapped(annotation.__value__)
     return annotation
 
 
@@ -289,7 +323,12 @@ class _Alias(Protocol):
     __value__: object
 
 
-def is_object(annotation: object) -> bool:
+def _is_alias(annotation: object) -> TypeGuard[_Alias]:
+    """Whether this is ``type Name = ...`` (PEP 695), from Python 3.12 on."""
+    return type(annotation).__name__ == "TypeAliasType"
+
+
+def is_object_type(annotation: object) -> bool:
     """Tell whether values of this type are JSON objects."""
     kinds = alternatives(annotation)
     return bool(kinds) and all(_is_one_object(kind) for kind in kinds)
@@ -329,7 +368,7 @@ def hints_of(function: Callable[..., object], where: str) -> dict[str, object]:
 
 
 def _annotated_with(function: Callable[..., object], name: str | None) -> str:
-    annotations = cast("dict[str, object]", getattr(function, "__annotations__", {}))
+    annotations: dict[str, object] = getattr(function, "__annotations__", {})
     found = [each for each, text in annotations.items() if name and name in str(text)]
     if not found or found[0] == "return":
         return "its result"
@@ -350,7 +389,8 @@ def inspect_signature(
             raise UsageError(f"{where}: parameter {each} takes any number of values; name them")
         annotation = hints.get(each.name, _MISSING)
         kind = _kind_of(each.name, annotation, f"{where}: parameter {each.name}", is_async=is_async)
-        parameters.append(Parameter(each.name, kind, annotation, cast("object", each.default)))
+        default: object = each.default
+        parameters.append(Parameter(each.name, kind, annotation, default))
     if sum(p.kind is Kind.FILES for p in parameters) > 1:
         raise UsageError(f"{where}: only one parameter can take all files")
     return Signature(tuple(parameters))
@@ -400,3 +440,41 @@ def _data_kind(annotation: object, where: str) -> Kind:
         reason = str(error).splitlines()[-1]
         raise UsageError(f"{where} cannot be taken from a data part: {reason}") from error
     return Kind.DATA
+
+
+def input_modes(signature: Signature) -> tuple[str, ...]:
+    """Return what the parameters can be made of.
+
+    A skill that takes the whole message, or only a context, may look at parts of any kind.
+    """
+    kinds = {p.kind for p in signature.parameters}
+    takes_any = bool(kinds & {Kind.MESSAGE, Kind.FILE, Kind.FILES}) or kinds == {Kind.CONTEXT}
+    takes_text = bool(kinds & {Kind.MESSAGE, Kind.TEXT}) or kinds <= {Kind.CONTEXT}
+    takes_data = Kind.DATA in kinds or len(signature.texts) > 1
+    chosen = ((TEXT, takes_text), (JSON, takes_data), (ANY, takes_any))
+    return tuple(mode for mode, is_taken in chosen if is_taken)
+
+
+def output_modes(annotation: object, *, is_generator: bool) -> tuple[str, ...]:
+    """Return what the results can be, from the annotation of the result."""
+    if is_generator and typing.get_origin(annotation) in _STREAMS:
+        annotation = typing.get_args(annotation)[0]
+    modes: dict[str, None] = {}
+    for kind in alternatives(annotation):
+        modes.update(dict.fromkeys(_modes_of(kind)))
+    return tuple(modes) or _UNKNOWN
+
+
+def _modes_of(kind: object) -> tuple[str, ...]:
+    if kind is str:
+        return (TEXT,)
+    if kind in _BYTES:
+        return (BYTES,)
+    if kind in _FILES:
+        return (ANY,)
+    origin = typing.get_origin(kind) or kind
+    if origin in (list, tuple) and set(typing.get_args(kind)) & {File, Part}:
+        return (ANY,)
+    if kind in _UNTOLD or not isinstance(origin, type):
+        return _UNKNOWN
+    return (JSON,)

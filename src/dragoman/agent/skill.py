@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, cast
 
 from dragoman.agent.callables import underlying
 from dragoman.agent.context import Context
-from dragoman.agent.modes import input_modes, output_modes
 from dragoman.agent.results import (
     ArtifactStream,
     Rejected,
@@ -19,9 +18,14 @@ from dragoman.agent.results import (
     finish,
     turn_message,
 )
-from dragoman.agent.signature import alternatives, hints_of, inspect_signature
-from dragoman.agent.sync_context import SyncContext
-from dragoman.agent.threads import ThreadCalls, Threads
+from dragoman.agent.signature import (
+    alternatives,
+    hints_of,
+    input_modes,
+    inspect_signature,
+    output_modes,
+)
+from dragoman.agent.sync_context import SyncContext, ThreadCalls, Threads
 from dragoman.errors import (
     InvalidAgentResponseError,
     InvalidParamsError,

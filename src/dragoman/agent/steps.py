@@ -60,7 +60,7 @@ async def _call(
         return await function(*args, **named)
     result = await asyncio.to_thread(function, *args, **named)
     # A plain function may return a coroutine: a lambda, a partial, a decorated one.
-    return await cast("Awaitable[object]", result) if inspect.isawaitable(result) else result
+    return await result if inspect.isawaitable(result) else result
 
 
 def _encode(value: object, name: str) -> bytes:

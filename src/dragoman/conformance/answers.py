@@ -7,7 +7,7 @@ the next.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, cast
+from typing import Final, TypeGuard
 
 from msgspec import Struct
 
@@ -64,25 +64,33 @@ class Answer(Struct, frozen=True, kw_only=True):
     media_type: str = ""
 
 
+def is_object(value: object) -> TypeGuard[dict[str, object]]:
+    """Whether decoded JSON is an object. Ours: this package shares no code with what it checks."""
+    return isinstance(value, dict)
+
+
+def is_array(value: object) -> TypeGuard[list[object]]:
+    """Whether decoded JSON is an array."""
+    return isinstance(value, list)
+
+
 def at(value: object, *path: str) -> object:
     """Return what is at a place inside of JSON, None if there is no such place."""
     for name in path:
-        if not isinstance(value, dict):
+        if not is_object(value):
             return None
-        value = cast("dict[str, object]", value).get(name)
+        value = value.get(name)
     return value
 
 
 def items(value: object) -> list[object] | None:
     """Return the items of a JSON array, None if it is none."""
-    return cast("list[object]", value) if isinstance(value, list) else None
+    return value if is_array(value) else None
 
 
 def objects(value: object) -> list[dict[str, object]]:
     """Return the objects of a JSON array; nothing if it is none."""
-    return [
-        cast("dict[str, object]", item) for item in items(value) or () if isinstance(item, dict)
-    ]
+    return [item for item in items(value) or () if is_object(item)]
 
 
 def text_at(value: object, *path: str) -> str:

@@ -8,9 +8,9 @@ mercy: what it does not know it leaves as it is, for the check to stumble over.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Final, Protocol, cast
+from typing import Final, Protocol
 
-from dragoman.conformance.answers import at, items, objects, text_at
+from dragoman.conformance.answers import at, is_object, items, objects, text_at
 
 __all__ = ("FORM_0_3", "FORM_1_0", "Form")
 
@@ -123,14 +123,15 @@ class _Form03:
 
 
 def _write_send(params: Params) -> Params:
-    message = dict(cast("Params", params.get("message") or {}))
+    given = params.get("message")
+    message = dict(given) if is_object(given) else {}
     if message:
         parts = [{"kind": "text", **part} for part in objects(message.get("parts"))]
         message |= {"kind": "message", "role": "user", "parts": parts}
     written: Json = {**params, "message": message}
     configuration = params.get("configuration")
-    if isinstance(configuration, dict):
-        options = dict(cast("Json", configuration))
+    if is_object(configuration):
+        options = dict(configuration)
         options["blocking"] = not options.pop("returnImmediately", False)
         written["configuration"] = options
     return written
@@ -144,9 +145,7 @@ def _read_tagged(result: object) -> object:
 
 def _read_config(result: object) -> object:
     inner = at(result, "pushNotificationConfig")
-    return (
-        {**cast("Json", inner), "taskId": at(result, "taskId")} if isinstance(inner, dict) else {}
-    )
+    return {**inner, "taskId": at(result, "taskId")} if is_object(inner) else {}
 
 
 def _read_object(value: object) -> object:
@@ -154,10 +153,9 @@ def _read_object(value: object) -> object:
     listed = items(value)
     if listed is not None:
         return [_read_object(item) for item in listed]
-    if not isinstance(value, dict):
+    if not is_object(value):
         return value
-    found = cast("Json", value)
-    return {name: _READERS.get(name, _as_it_is)(item) for name, item in found.items()}
+    return {name: _READERS.get(name, _as_it_is)(item) for name, item in value.items()}
 
 
 def _as_it_is(value: object) -> object:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Final, NamedTuple, cast
+from typing import Final, NamedTuple
 
-from dragoman.conformance.answers import items
+from dragoman.conformance.answers import is_object, items
 
 __all__ = ("INTERRUPTED", "STATES", "TERMINAL", "flaws_in")
 
@@ -138,15 +138,14 @@ def flaws_in(value: object, kind: str, place: str = "") -> Iterator[str]:
         if flaw:
             yield f"{place or '/'}: {flaw}"
         return
-    if not isinstance(value, dict):
+    if not is_object(value):
         yield f"{place or '/'}: must be an object ({kind})"
         return
-    found = cast("dict[str, object]", value)
     choice = _EXACTLY_ONE.get(kind, ())
-    if choice and sum(name in found for name in choice) != 1:
+    if choice and sum(name in value for name in choice) != 1:
         yield f"{place or '/'}: must have exactly one of {', '.join(choice)}"
     for name, member in members.items():
-        yield from _flaws_of_member(found.get(name), member, f"{place}/{name}")
+        yield from _flaws_of_member(value.get(name), member, f"{place}/{name}")
 
 
 def _flaws_of_member(value: object, member: Member, place: str) -> Iterator[str]:

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
 
 from msgspec import Struct
 
 import dragoman
 from dragoman.agent.agent import Agent
-from dragoman.demo.answers import ANSWERS, mirror
-from dragoman.demo.courses import COURSES
-from dragoman.demo.refusals import REFUSALS, refuse
+from dragoman.demo.scenarios import REFUSALS, SCENARIOS, mirror, refuse
 from dragoman.model.cards import AgentExtension
 from dragoman.model.messages import Message
 
 __all__ = ("Setup", "demo_agent")
-
-_SCENARIOS: Final = {**ANSWERS, **COURSES, refuse.__name__: refuse}
 
 
 class Setup(Struct, frozen=True, kw_only=True):
@@ -50,7 +45,7 @@ def demo_agent(setup: Setup) -> Agent:
         extensions=[AgentExtension(uri=uri, required=True) for uri in setup.required_extensions],
         streaming=setup.streaming,
     )
-    for word, scenario in _SCENARIOS.items():
+    for word, scenario in SCENARIOS.items():
         modes = ["*/*"] if scenario is mirror else None
         agent.skill(input_modes=modes, tags=["scenario"], examples=[f"{word} something"])(scenario)
 
@@ -62,6 +57,6 @@ def demo_agent(setup: Setup) -> Agent:
         if make_error is not None:
             # Here, before there is a task: that is when a real agent says so.
             raise make_error()
-        return _SCENARIOS.get(word, mirror)
+        return SCENARIOS.get(word, mirror)
 
     return agent

@@ -1,4 +1,4 @@
-"""Faults: what an agent's own code cannot do wrong, done to its answers over HTTP.
+"""Faults: what an agent's own code cannot do wrong, done to its answers and card over HTTP.
 
 A scenario asks for one by what it says in a status message. Answers that do not hold such a message
 pass as they are.
@@ -12,8 +12,16 @@ from collections.abc import MutableMapping
 from typing import Any, Final, TypeAlias
 
 from dragoman.net.asgi import REPLY, ASGIApp, Receive, Scope, Send
+from dragoman.server.http.cards import CARD_PATHS
 
-__all__ = ("CUT", "CUT_WITHOUT_IDS", "UNSPECIFIED", "with_faults")
+__all__ = (
+    "CUT",
+    "CUT_WITHOUT_IDS",
+    "UNSPECIFIED",
+    "with_card",
+    "with_faults",
+)
+
 
 CUT: Final = "the stream is cut here"
 CUT_WITHOUT_IDS: Final = "the stream, without ids, is cut here"
@@ -87,3 +95,19 @@ def _without_state(body: bytes) -> bytes:
     if UNSPECIFIED.encode() not in body:
         return body
     return _WORKING.sub(b'"state":"TASK_STATE_UNSPECIFIED"', body)
+
+
+def with_card(app: ASGIApp, card: bytes) -> ASGIApp:
+    """Return the app with this card, shown byte for byte; all else stays as it is.
+
+    It may be signed, tampered with, of an old version, or broken.
+    """
+
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["path"] not in CARD_PATHS:
+            await app(scope, receive, send)
+            return
+        headers = ((b"content-type", b"application/json"), (b"cache-control", b"no-cache"))
+        await send({"type": REPLY, "status": 200, "headers": headers, "body": card})
+
+    return answer

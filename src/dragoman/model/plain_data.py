@@ -6,11 +6,12 @@ anywhere inside dumps itself; pydantic is recognised by shape, never imported.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Protocol, TypeGuard, cast
+from typing import TYPE_CHECKING, Final, Protocol, TypeGuard
 
 import msgspec
 
 from dragoman.errors import UsageError
+from dragoman.model.base import is_array, is_object
 
 if TYPE_CHECKING:
     from dragoman.model.base import JsonObject
@@ -70,15 +71,18 @@ def with_whole_numbers(value: object) -> object:
     """Return data in which 5.0 is 5: a google.protobuf.Value (gRPC) has doubles only."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
-    if isinstance(value, dict):
-        members = cast("JsonObject", value)
-        return {name: with_whole_numbers(member) for name, member in members.items()}
-    if isinstance(value, list):
-        return [with_whole_numbers(item) for item in cast("list[object]", value)]
+    if is_object(value):
+        return {name: with_whole_numbers(member) for name, member in value.items()}
+    if is_array(value):
+        return [with_whole_numbers(item) for item in value]
     return value
 
 
+def _is_instance(value: object) -> TypeGuard[PydanticModel]:
+    return is_model(type(value))
+
+
 def _dump_model(value: object) -> object:
-    if is_model(type(value)):
-        return cast("PydanticModel", value).model_dump(mode="json")
+    if _is_instance(value):
+        return value.model_dump(mode="json")
     raise NotImplementedError

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, Protocol, TypedDict, cast
 import msgspec
 
 from dragoman.errors import FieldViolation, InvalidParamsError
+from dragoman.model.base import is_object
 from dragoman.model.plain_data import is_model, with_whole_numbers
 
 if TYPE_CHECKING:
@@ -134,7 +135,9 @@ def schemas_of(kinds: Sequence[object]) -> tuple[tuple[JsonObject, ...], JsonObj
             raise NotImplementedError
         schema = kind.model_json_schema()
         # pydantic writes references from the root of the document, so they move there.
-        definitions.update(cast("JsonObject", schema.pop("$defs", {})))
+        shared = schema.pop("$defs", None)
+        if is_object(shared):
+            definitions.update(shared)
         return schema
 
     schemas, components = msgspec.json.schema_components(
@@ -152,9 +155,9 @@ def schema_of(kind: object) -> JsonObject:
     """
     (schema,), definitions = schemas_of((kind,))
     reference = schema.get("$ref")
-    if isinstance(reference, str):
-        name = reference.removeprefix(_REF.format(name=""))
-        schema = cast("JsonObject", definitions[name])
+    name = reference.removeprefix(_REF.format(name="")) if isinstance(reference, str) else ""
+    if is_object(defined := definitions.get(name)):
+        schema = defined
         used = msgspec.json.encode((schema, definitions))
         if msgspec.json.encode(reference) not in used:
             del definitions[name]

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from dragoman.extensions.base import Presence
     from dragoman.server.cards.signing import CardSigning
 
-__all__ = ("ASGIApp", "App", "PublishedWorker", "build_app")
+__all__ = ("ASGIApp", "App", "PublishedAgent", "build_app")
 
 _logger = logging.getLogger(__name__)
 
@@ -77,12 +77,17 @@ async def _let_go(authentication: Combination | None, presence: Presence | None)
         await presence.aclose()
 
 
-class PublishedWorker(Worker, Describes, Protocol):
-    """An agent: it does the work, and says what it is."""
+class PublishedAgent(Describes, Protocol):
+    """An agent: it says what it is, and has a worker that does the work."""
+
+    @property
+    def worker(self) -> Worker:
+        """What does the work."""
+        ...
 
 
 def build_app(
-    agent: PublishedWorker,
+    agent: PublishedAgent,
     settings: Mapping[str, object] | Settings | None = None,
     *,
     store: TaskStore | None = None,
@@ -141,7 +146,7 @@ class App:
 
     def __init__(
         self,
-        agent: PublishedWorker,
+        agent: PublishedAgent,
         settings: Settings,
         *,
         store: TaskStore | None = None,
@@ -179,7 +184,7 @@ class App:
         )
         self._cards.check_size(settings.max_card_bytes)
         self.runtime: Final = Runtime(
-            agent,
+            agent.worker,
             settings,
             clock=clock,
             store=store,

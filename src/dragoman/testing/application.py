@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from dragoman.clock import Clock
-from dragoman.server.app import App, PublishedWorker, build_app
+from dragoman.server.app import App, PublishedAgent, build_app
 from dragoman.server.settings import load_settings
 from dragoman.stores.base import TaskStore
 
@@ -19,7 +19,7 @@ _DEFAULTS: Final = {
 
 
 def application(
-    agent: PublishedWorker,
+    agent: PublishedAgent,
     *,
     store: str | TaskStore = "memory:",
     clock: Clock | None = None,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dragoman.extensions.xpr.authority import Authority
+from dragoman.extensions.xpr.chain.authority import Authority
+from dragoman.extensions.xpr.chain.rows import AgentRow, JobRow
+from dragoman.extensions.xpr.crypto.keys import PublicKey
 from dragoman.extensions.xpr.errors import UnknownAccountError
-from dragoman.extensions.xpr.keys import PublicKey
-from dragoman.extensions.xpr.rows import AgentRow, JobRow
 from dragoman.extensions.xpr.trust import TrustFacts, TrustPolicy, TrustScore
 
 __all__ = ("FakeChain",)

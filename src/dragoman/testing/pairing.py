@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from dragoman.client.tools.tool import Tool
     from dragoman.client.tools.toolbox import Approve
     from dragoman.clock import Clock
-    from dragoman.server.app import PublishedWorker
+    from dragoman.server.app import PublishedAgent
     from dragoman.stores.base import TaskStore
     from dragoman.testing.wire import Wire
 
@@ -47,7 +47,7 @@ _POLL_SECONDS: Final = 0.01
 
 @asynccontextmanager
 async def pair(
-    agent: PublishedWorker,
+    agent: PublishedAgent,
     *,
     version: str | None = None,
     binding: str = "",

@@ -18,7 +18,7 @@ from dragoman.testing.application import application
 
 if TYPE_CHECKING:
     from dragoman.clock import Clock
-    from dragoman.server.app import App, PublishedWorker
+    from dragoman.server.app import App, PublishedAgent
     from dragoman.stores.base import TaskStore
 
 __all__ = ("Served", "served", "served_sync")
@@ -38,7 +38,7 @@ class Served:
 
 @asynccontextmanager
 async def served(
-    agent: PublishedWorker,
+    agent: PublishedAgent,
     *,
     store: str | TaskStore = "memory:",
     clock: Clock | None = None,
@@ -97,7 +97,7 @@ async def served(
 
 @contextmanager
 def served_sync(
-    agent: PublishedWorker,
+    agent: PublishedAgent,
     *,
     store: str | TaskStore = "memory:",
     clock: Clock | None = None,

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import Final, cast
+from typing import Final
+
+from dragoman.model.base import is_array, is_object
 
 __all__ = ("with_stable_names",)
 
@@ -54,25 +56,23 @@ class _Names:
 
     def learn(self, value: object, member: str = "", kind: str = "") -> None:
         """Name the ids in a value, in their order; of a kind, the value is one."""
-        if isinstance(value, list):
-            for element in cast("list[object]", value):
+        if is_array(value):
+            for element in value:
                 self.learn(element, member, kind)
-        elif isinstance(value, dict):
-            owner = cast("dict[str, object]", value)
-            for name, held in owner.items():
-                self.learn(held, name, _kind_of(name, owner, member))
+        elif is_object(value):
+            for name, held in value.items():
+                self.learn(held, name, _kind_of(name, value, member))
         elif kind and isinstance(value, str) and value:
             self._name(kind, value)
 
     def applied(self, value: object, member: str = "", kind: str = "") -> object:
         """Return a copy of a value with the names."""
-        if isinstance(value, list):
-            return [self.applied(element, member, kind) for element in cast("list[object]", value)]
-        if isinstance(value, dict):
-            owner = cast("dict[str, object]", value)
+        if is_array(value):
+            return [self.applied(element, member, kind) for element in value]
+        if is_object(value):
             return {
-                name: self.applied(held, name, _kind_of(name, owner, member))
-                for name, held in owner.items()
+                name: self.applied(held, name, _kind_of(name, value, member))
+                for name, held in value.items()
             }
         if not isinstance(value, str):
             return value

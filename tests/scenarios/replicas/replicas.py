@@ -14,6 +14,7 @@ from typing import Any, Final, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
+from dragoman import Agent
 from dragoman.bus.local import LocalBus, LocalExchange
 from dragoman.clock import Clock, SystemClock
 from dragoman.model.documents import TaskDocument
@@ -152,9 +153,10 @@ class Replicas:
         """Start one more, whose turns go by this script."""
         return await self.serve(ScriptedWorker(run, resumes=resumes))
 
-    async def serve(self, worker: Worker, **settings: Any) -> Member:
+    async def serve(self, served: Worker | Agent, **settings: Any) -> Member:
         """Start one more, for any agent, with further settings."""
         kind = replace(self._kind, settings=replace(self._kind.settings, **settings))
+        worker = served.worker if isinstance(served, Agent) else served
         member = Member(kind, self.exchange, worker)
         await member.open()
         self._resources.push_async_callback(member.stop)

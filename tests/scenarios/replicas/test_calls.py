@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from dragoman import Agent, Context, Reply
-from dragoman.agent.lineage import sub_task_of
+from dragoman.agent.children import sub_task_of
 from dragoman.agent.peers import Callee
 from dragoman.client.errors import ClientError, TimedOutError
 from dragoman.errors import A2AError

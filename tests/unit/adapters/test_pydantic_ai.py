@@ -11,8 +11,8 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.models.test import TestModel
 
 from dragoman import Agent, Context, File, connect
-from dragoman.adapters.conversations import NotedConversations
 from dragoman.adapters.notebook import Notebook
+from dragoman.adapters.pydantic_ai import NotedConversations
 from dragoman.errors import UsageError
 from dragoman.model.tasks import TaskState
 from dragoman.testing import pair, served

@@ -19,7 +19,7 @@ from dragoman.extensions.xpr import (
     XprPresence,
     XprSigner,
 )
-from dragoman.extensions.xpr.rows import AgentRow, JobRow
+from dragoman.extensions.xpr.chain.rows import AgentRow, JobRow
 from dragoman.testing.chain import FakeChain
 from tests.scenarios.xpr import ALICE
 from tests.support.serving import serving

@@ -6,9 +6,17 @@ from collections.abc import AsyncIterator
 import pytest
 
 from dragoman import Agent, Context, Reply
-from dragoman.agent.child_records import NEXT, Failure, News, encode
-from dragoman.agent.children import CallOptions, Child, cancel_children
-from dragoman.agent.lineage import lineage_of, sub_task_of
+from dragoman.agent.children import (
+    NEXT,
+    CallOptions,
+    Child,
+    Failure,
+    News,
+    cancel_children,
+    encode,
+    lineage_of,
+    sub_task_of,
+)
 from dragoman.agent.peers import Peers
 from dragoman.client.agent import RemoteAgent
 from dragoman.client.errors import CutError, TimedOutError

@@ -7,8 +7,7 @@ from typing import TypeVar
 import pytest
 
 from dragoman.agent.context import ASK_TRIES, Context
-from dragoman.agent.sync_context import SyncContext
-from dragoman.agent.threads import ThreadCalls, Threads
+from dragoman.agent.sync_context import SyncContext, ThreadCalls, Threads
 from dragoman.errors import DivergedError, InvalidParamsError, NoAnswerError, UsageError
 from dragoman.model.messages import Message, text_of
 from dragoman.service.worker import Waits

@@ -4,8 +4,8 @@ from typing import Literal
 
 import pytest
 
-from dragoman.agent.files import File
 from dragoman.agent.forms import SCHEMA_MEDIA_TYPE, form_part, read_answer
+from dragoman.agent.results import File
 from dragoman.errors import FieldViolation, InvalidParamsError, UsageError
 from dragoman.model.messages import Message
 from dragoman.model.parts import Part

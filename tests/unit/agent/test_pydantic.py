@@ -65,7 +65,7 @@ async def test_a_skill_takes_a_model_and_gives_a_model() -> None:
         return order.lines[0]
 
     message = user_message({"lines": [{"item": "tea", "count": 2}]})
-    agent.plan(SendMessageRequest(message=message))
+    agent.worker.plan(SendMessageRequest(message=message))
     turn = RecordingTurn(message, skill_id="price")
     await agent.run(turn)
     assert turn.chunks[0].artifact.parts == (Part(data={"item": "tea", "count": 2}),)

@@ -4,9 +4,9 @@ from enum import Enum
 import pytest
 from msgspec import Struct
 
-from dragoman.agent.files import File
 from dragoman.agent.results import (
     ArtifactStream,
+    File,
     Rejected,
     Reply,
     direct_message,

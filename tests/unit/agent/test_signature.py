@@ -7,7 +7,7 @@ import pytest
 from msgspec import Meta, Struct
 
 from dragoman.agent.context import Context
-from dragoman.agent.files import File
+from dragoman.agent.results import File
 from dragoman.agent.signature import Kind, Signature, hints_of, inspect_signature
 from dragoman.agent.sync_context import SyncContext
 from dragoman.errors import FieldViolation, InvalidParamsError, UsageError

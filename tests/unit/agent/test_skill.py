@@ -6,11 +6,9 @@ from dataclasses import dataclass
 import pytest
 
 from dragoman.agent.context import Context
-from dragoman.agent.files import File
-from dragoman.agent.results import Rejected, Reply
+from dragoman.agent.results import File, Rejected, Reply
 from dragoman.agent.skill import Shape, Skill, shape_of
-from dragoman.agent.sync_context import SyncContext
-from dragoman.agent.threads import Threads
+from dragoman.agent.sync_context import SyncContext, Threads
 from dragoman.errors import InvalidAgentResponseError, InvalidParamsError, UsageError
 from dragoman.model.cards import AgentSkill
 from dragoman.model.messages import Message

@@ -17,13 +17,13 @@ def request(text: str) -> SendMessageRequest:
     [("slow 3", "slow"), ("  ask", "ask"), ("hello", "mirror"), ("slowly", "mirror")],
 )
 def test_the_first_word_names_the_scenario(text: str, skill: str) -> None:
-    assert demo_agent(Setup()).plan(request(text)).skill_id == skill
+    assert demo_agent(Setup()).worker.plan(request(text)).skill_id == skill
 
 
 def test_an_error_by_order_comes_before_there_is_a_task() -> None:
     with pytest.raises(TaskNotFoundError):
-        demo_agent(Setup()).plan(request("refuse TaskNotFoundError"))
-    assert demo_agent(Setup()).plan(request("refuse x")).skill_id == "refuse"
+        demo_agent(Setup()).worker.plan(request("refuse TaskNotFoundError"))
+    assert demo_agent(Setup()).worker.plan(request("refuse x")).skill_id == "refuse"
 
 
 def test_the_card_says_what_it_is_told() -> None:

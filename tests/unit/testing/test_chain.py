@@ -2,8 +2,8 @@
 
 import pytest
 
+from dragoman.extensions.xpr.chain.rows import AgentRow, JobRow
 from dragoman.extensions.xpr.errors import MalformedError, UnknownAccountError
-from dragoman.extensions.xpr.rows import AgentRow, JobRow
 from dragoman.extensions.xpr.trust import TrustPolicy
 from dragoman.testing.chain import FakeChain
 from tests.support.chain_double import VECTORS

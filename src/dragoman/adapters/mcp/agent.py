@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Final, cast
+from typing import Any, Final, TypeGuard
 
 from mcp.shared.exceptions import MCPError
 from mcp.types import (
@@ -39,8 +39,8 @@ from dragoman.adapters.skills import AdaptedSkill, WorkFailedError
 from dragoman.agent.agent import Agent
 from dragoman.agent.context import ASK_TRIES, Context
 from dragoman.agent.forms import SCHEMA_MEDIA_TYPE
-from dragoman.agent.modes import ANY, JSON, TEXT
 from dragoman.agent.results import Reply
+from dragoman.agent.signature import ANY, JSON, TEXT
 from dragoman.errors import InvalidParamsError, UsageError
 from dragoman.model.cards import AgentSkill
 from dragoman.model.messages import Message
@@ -113,9 +113,13 @@ def _ask(place: Place) -> Any:
 
 
 def _first_of(problem: BaseException) -> BaseException:
-    while isinstance(problem, BaseExceptionGroup):
-        problem = cast("BaseExceptionGroup[BaseException]", problem).exceptions[0]
+    while _is_group(problem):
+        problem = problem.exceptions[0]
     return problem
+
+
+def _is_group(problem: BaseException) -> TypeGuard[BaseExceptionGroup[BaseException]]:
+    return isinstance(problem, BaseExceptionGroup)
 
 
 def _chosen(found: list[Tool], names: Sequence[str] | None) -> list[Tool]:

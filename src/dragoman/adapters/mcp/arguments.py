@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 from jsonschema.exceptions import SchemaError
@@ -11,6 +11,7 @@ from referencing import Registry
 from referencing.exceptions import Unresolvable
 
 from dragoman.errors import FieldViolation, UsageError
+from dragoman.model.base import is_array, is_object
 from dragoman.model.messages import text_of
 from dragoman.model.plain_data import with_whole_numbers
 from dragoman.model.schema import invalid
@@ -48,8 +49,9 @@ class Arguments:
             raise UsageError(f"this is no JSON Schema: {error.message}") from error
         self.schema = schema
         self._validator: Any = kind(schema, registry=_NO_OTHERS)
-        self._members = cast("dict[str, JsonObject]", schema.get("properties") or {})
-        self._required = cast("list[str]", schema.get("required") or [])
+        # The check has made sure that these have the right types.
+        self._members = msgspec.convert(schema.get("properties") or {}, dict[str, object])
+        self._required = msgspec.convert(schema.get("required") or [], list[str])
 
     def read(self, message: Message) -> dict[str, Any]:
         """Return the object that a message is.
@@ -59,10 +61,10 @@ class Arguments:
         """
         path, values = "message.parts", dict[str, Any]()
         for index, part in enumerate(message.parts):
-            data = part.data
-            if isinstance(data, dict):
+            data = with_whole_numbers(part.data)
+            if is_object(data):
                 path = f"message.parts[{index}].data"
-                values = cast("dict[str, Any]", with_whole_numbers(cast("object", data)))
+                values = data
                 break
         if text := text_of(message.parts):
             left = [name for name in self._required if name not in values]
@@ -88,7 +90,8 @@ class Arguments:
 
     def _spoken(self, text: str, name: str) -> object:
         """Read text as the type that a member has."""
-        kind = self._members.get(name, {}).get("type", "string")
+        member = self._members.get(name)
+        kind = member.get("type", "string") if is_object(member) else "string"
         if kind == "boolean":
             return _SPOKEN.get(text.strip().lower(), text)
         if kind in ("integer", "number"):
@@ -103,12 +106,11 @@ def _violations(error: ValidationError, path: str) -> list[FieldViolation]:
     steps = error.absolute_path
     place = path + "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
     if error.validator == "required":
-        names = cast("list[str]", error.validator_value)
-        present = cast("JsonObject", error.instance)
+        names, present = error.validator_value, error.instance
         # There is one error for each that is missing.
         return [
             FieldViolation(f"{place}.{name}", "is required")
-            for name in names
-            if name not in present and error.message.startswith(f"{name!r} ")
+            for name in (names if is_array(names) else ())
+            if is_object(present) and name not in present and error.message.startswith(f"{name!r} ")
         ]
     return [FieldViolation(place, f"is invalid: {error.message}")]

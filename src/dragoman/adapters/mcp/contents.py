@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from base64 import b64decode, b64encode
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
 import msgspec
@@ -21,6 +21,7 @@ from mcp.types import (
 )
 from msgspec import UNSET
 
+from dragoman.model.base import is_object
 from dragoman.model.parts import Part
 from dragoman.model.plain_data import BYTES
 
@@ -32,7 +33,7 @@ def parts_of(result: CallToolResult) -> tuple[Part, ...]:
 
     What is structured becomes data; text that only repeats it is left out.
     """
-    structured = cast("object", result.structured_content)
+    structured: object = result.structured_content
     blocks = [_part(block) for block in result.content if not _repeats(block, structured)]
     return (*(() if structured is None else (Part(data=structured),)), *blocks)
 
@@ -44,8 +45,8 @@ def result_of(parts: Sequence[Part], meta: dict[str, Any]) -> CallToolResult:
     """
     data = [part.data for part in parts if part.data is not UNSET]
     structured: Any = {"data": data} if data else None
-    if len(data) == 1 and isinstance(data[0], dict):
-        structured = cast("Any", data[0])
+    if len(data) == 1 and is_object(data[0]):
+        structured = data[0]
     blocks = [_block(part) for part in parts]
     return CallToolResult(content=blocks, structured_content=structured, _meta=meta)
 

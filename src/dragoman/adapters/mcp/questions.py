@@ -7,12 +7,13 @@ text.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 from msgspec import UNSET
 
 from dragoman.agent.forms import SCHEMA_MEDIA_TYPE
+from dragoman.model.base import is_array, is_object
 from dragoman.model.messages import text_of
 from dragoman.model.parts import Part
 
@@ -51,11 +52,11 @@ class Question:
         said = [text_of(parts) or ("" if shown else "The agent needs something.")]
         self.text = "\n".join(line for line in (*said, *shown) if line)
         form = forms[0].data if forms else None
-        wanted = cast("JsonObject", form).get("schema") if isinstance(form, dict) else None
+        wanted = form.get("schema") if is_object(form) else None
         members = _members_of(wanted)
         self._is_object = members is not None
         if members is not None:
-            required = cast("JsonObject", wanted).get("required", [])
+            required: object = wanted.get("required", []) if is_object(wanted) else []
             self.schema: dict[str, Any] = {
                 "type": "object",
                 "properties": members,
@@ -77,13 +78,11 @@ class Question:
 
 def _members_of(wanted: object) -> dict[str, JsonObject] | None:
     """Return the members of an object that a form can show, None for anything else."""
-    if not isinstance(wanted, dict):
-        return None
-    properties = cast("JsonObject", wanted).get("properties")
-    if not isinstance(properties, dict) or not properties:
+    properties = wanted.get("properties") if is_object(wanted) else None
+    if not is_object(properties) or not properties:
         return None
     members: dict[str, JsonObject] = {}
-    for name, schema in cast("JsonObject", properties).items():
+    for name, schema in properties.items():
         flat = _flat(schema)
         if flat is None:
             return None
@@ -93,12 +92,12 @@ def _members_of(wanted: object) -> dict[str, JsonObject] | None:
 
 def _flat(wanted: object) -> JsonObject | None:
     """Return the schema of a single value as forms have it, None if they have none for it."""
-    if not isinstance(wanted, dict):
+    if not is_object(wanted):
         return None
-    schema = cast("JsonObject", wanted)
+    schema = wanted
     choices = schema.get("enum")
-    if isinstance(choices, list):
-        if not all(isinstance(choice, str) for choice in cast("list[object]", choices)):
+    if is_array(choices):
+        if not all(isinstance(choice, str) for choice in choices):
             return None
         schema = {**schema, "type": "string"}
     if schema.get("type") not in _KINDS:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 from mcp.types import Tool
 from msgspec import Struct
 
+from dragoman.model.base import is_object
 from dragoman.model.parts import Part
 from dragoman.server.cards.card import SKILL_SCHEMA_EXTENSION
 
@@ -66,9 +67,9 @@ def tools_of(card: AgentCard) -> dict[str, SkillTool]:
     for skill in card.skills:
         name = _free_name(skill.id, tools)
         entry = schemas.get(skill.id)
-        schema = cast("JsonObject", entry).get("input") if isinstance(entry, dict) else None
-        if isinstance(schema, dict):
-            tools[name] = _with_data(name, skill, cast("JsonObject", schema), card)
+        schema = entry.get("input") if is_object(entry) else None
+        if is_object(schema):
+            tools[name] = _with_data(name, skill, schema, card)
         else:
             shape: JsonObject = {"properties": {_TEXT: _TOLD}, "required": [_TEXT]}
             tools[name] = SkillTool(skill.id, _tool(name, skill, shape), _TEXT, None)
@@ -81,7 +82,8 @@ def _with_data(name: str, skill: AgentSkill, schema: JsonObject, card: AgentCard
         # The arguments of a tool are an object.
         data = _INPUT
         schema = {"properties": {_INPUT: schema}, "required": [_INPUT]}
-    members = cast("JsonObject", schema.get("properties") or {})
+    properties = schema.get("properties")
+    members = properties if is_object(properties) else {}
     modes = skill.input_modes or card.default_input_modes
     takes_text = "text/plain" in modes and _TEXT not in members
     if takes_text:

@@ -14,8 +14,7 @@ from dragoman.cli.serving.logs import LEVELS
 from dragoman.cli.serving.serve import Served, run_server
 from dragoman.cli.views.labels import Lines
 from dragoman.demo.agent import Setup, demo_agent
-from dragoman.demo.cards import with_card
-from dragoman.demo.faults import with_faults
+from dragoman.demo.faults import with_card, with_faults
 from dragoman.errors import UsageError
 from dragoman.net.asgi import ASGIApp
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from dragoman.agent.makers import Maker
+from dragoman.agent.adapter_loading import AdapterFunction
 from dragoman.cli.command import Body, Invocation
 from dragoman.cli.commands.mcp_place import address_in, declare_place, serve_mcp
 from dragoman.cli.options.options import AGENT_CARD
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ("SERVE",)
 
-_BRIDGE: Final = Maker("dragoman.adapters.mcp.bridge", "bridge", "mcp")
+_BRIDGE: Final = AdapterFunction("dragoman.adapters.mcp.bridge", "bridge", "mcp")
 
 _EPILOG: Final = """\
 Each skill of the agent is a tool. Without --http the program that has started this one is served,

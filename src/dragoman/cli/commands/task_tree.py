@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from dragoman.agent.lineage import MOST_CALLS, SubTask, sub_task_of
+from dragoman.agent.children import MOST_CALLS, SubTask, sub_task_of
 from dragoman.cli.command import Invocation
 from dragoman.cli.commands.task import declare_task
 from dragoman.cli.session.session import Session, agent_command

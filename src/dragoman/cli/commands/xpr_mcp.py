@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from dragoman.agent.makers import Maker
+from dragoman.agent.adapter_loading import AdapterFunction
 from dragoman.cli.command import Body, Invocation
 from dragoman.cli.commands.mcp_place import address_in, declare_place, serve_mcp
 from dragoman.cli.commands.xpr_access import CHAIN_OPTIONS, access_of
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ("SERVE",)
 
-_SERVER: Final = Maker("dragoman.adapters.mcp.xpr", "xpr_server", "mcp")
+_SERVER: Final = AdapterFunction("dragoman.adapters.mcp.xpr", "xpr_server", "mcp")
 
 _READ_ONLY: Final = Option[bool](
     name="read-only",

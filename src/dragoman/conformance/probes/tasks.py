@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final, cast
+from typing import Final
 
 from dragoman.conformance.answers import at, objects, text_at
 from dragoman.conformance.bench import NO_TASK, Bench, FailedError, SkippedError
@@ -64,7 +64,7 @@ async def _pages(bench: Bench) -> None:
     if len(objects(at(first, "tasks"))) > 1:
         raise FailedError("a page of size 1 has more than one task")
     if not token:
-        if cast("int", total) > 1:
+        if isinstance(total, int) and total > 1:
             raise FailedError(f"the first of {total} tasks comes without a token for the next page")
         raise SkippedError("there is one page only")
     params = {"pageSize": 1, "pageToken": token}

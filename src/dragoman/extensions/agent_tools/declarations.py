@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from typing import Final, cast
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Final, TypeGuard
 
 import msgspec
 from msgspec import Struct
 
 from dragoman.errors import InvalidParamsError
-from dragoman.model.base import JsonObject
+from dragoman.model.base import JsonObject, is_array, is_object
 from dragoman.model.client_tools import CLIENT_TOOLS, TOOLS
 
-__all__ = ("ClientTool", "check_tools", "declaration", "declared_in")
+__all__ = (
+    "ClientTool",
+    "check_tools",
+    "declaration",
+    "declared_in",
+    "fault_in",
+)
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 _LONGEST_DESCRIPTION: Final = 1024
@@ -46,7 +52,7 @@ def declared_in(metadata: JsonObject | None) -> tuple[ClientTool, ...]:
         InvalidParamsError: a declaration breaks a rule; says which and where.
     """
     entry = None if metadata is None else metadata.get(CLIENT_TOOLS)
-    listed = cast("JsonObject", entry).get(TOOLS) if isinstance(entry, dict) else None
+    listed = entry.get(TOOLS) if is_object(entry) else None
     if listed is None:
         return ()
     try:
@@ -82,3 +88,56 @@ def _faults(tool: ClientTool) -> Iterable[tuple[str, str]]:
         yield "parameters", 'must be a JSON Schema of "type": "object"'
     elif not isinstance(tool.parameters.get("properties", {}), dict):
         yield "parameters.properties", "must be an object"
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_integer(value: object) -> bool:
+    return _is_number(value) and float(value).is_integer()
+
+
+_TYPES: Final[Mapping[str, Callable[[object], bool]]] = {
+    "string": lambda value: isinstance(value, str),
+    "number": _is_number,
+    "integer": _is_integer,
+    "boolean": lambda value: isinstance(value, bool),
+    "object": lambda value: isinstance(value, dict),
+    "array": lambda value: isinstance(value, list | tuple),
+    "null": lambda value: value is None,
+}
+
+
+def fault_in(tool: ClientTool, arguments: JsonObject) -> str:
+    """Return what is wrong with the arguments of a tool, "" if nothing is.
+
+    Checked is what a caller can be sure of without a full validator: which parameters there are,
+    and their types. What a schema says beyond that is for the tool itself.
+    """
+    return next(_argument_faults(tool.parameters, arguments), "")
+
+
+def _argument_faults(schema: JsonObject, arguments: JsonObject) -> Iterator[str]:
+    properties, required = schema.get("properties"), schema.get("required")
+    for name in required if is_array(required) else ():
+        if name not in arguments:
+            yield f"Missing required parameter: {name}"
+    for name, value in arguments.items():
+        known = properties.get(name) if is_object(properties) else None
+        if is_object(known):
+            yield from _type_faults(name, known.get("type"), value)
+        elif schema.get("additionalProperties") is False:
+            yield f"Unknown parameter: {name}"
+
+
+def _type_faults(name: str, said: object, value: object) -> Iterator[str]:
+    allowed = said if is_array(said) else [said]
+    known = [each for each in allowed if isinstance(each, str) and each in _TYPES]
+    if not known or any(_TYPES[each](value) for each in known):
+        return
+    if known == ["integer"] and _is_number(value):
+        yield f"Parameter {name} must be an integer, got: {value}"
+        return
+    found = next(each for each, is_such in _TYPES.items() if is_such(value))
+    yield f"Parameter {name} has wrong type: expected {' or '.join(known)}, got {found}"

@@ -12,14 +12,13 @@ Peers of the RxJS profile have parts of these kinds instead; its dialect turns t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
 
 import msgspec
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import Struct, UnsetType
 
 from dragoman.dialects.legacy.tolerant import INPUT_REQUEST as FOREIGN_INPUT_REQUEST
 from dragoman.errors import InvalidParamsError
-from dragoman.model.base import JsonObject
+from dragoman.model.base import JsonObject, is_object
 from dragoman.model.client_tools import CLIENT_TOOLS, INPUT_REQUEST, TOOL_RESULT, TOOL_USE
 from dragoman.model.messages import Message
 from dragoman.model.parts import Part
@@ -74,10 +73,8 @@ class ToolResult(
     @property
     def value(self) -> object:
         """The result; that of an input may be wrapped as ``{"value": ...}``."""
-        if not isinstance(self.result, dict):
-            return self.result
-        members = cast("JsonObject", self.result)  # pyright: ignore[reportUnknownMemberType] - JSON
-        return members["value"] if members.keys() == {"value"} else members
+        result = self.result
+        return result["value"] if is_object(result) and result.keys() == {"value"} else result
 
     def content(self) -> tuple[Part, ...]:
         """Return the value as an ordinary answer would have it."""
@@ -141,7 +138,7 @@ def input_request_in(message: Message | None) -> InputRequest | None:
     """Return what a question says of the input it wants, None if it says nothing of it."""
     metadata = (message.metadata if message is not None else None) or {}
     entry = metadata.get(CLIENT_TOOLS)
-    told = cast("JsonObject", entry).get(INPUT_REQUEST) if isinstance(entry, dict) else None
+    told = entry.get(INPUT_REQUEST) if is_object(entry) else None
     try:
         found = told if told is not None else metadata.get(FOREIGN_INPUT_REQUEST)
         return None if found is None else msgspec.convert(found, InputRequest)
@@ -150,7 +147,5 @@ def input_request_in(message: Message | None) -> InputRequest | None:
 
 
 def _kind_of(data: object | UnsetType) -> str:
-    if data is UNSET or not isinstance(data, dict):
-        return ""
-    kind = cast("JsonObject", data).get("kind")
+    kind = data.get("kind") if is_object(data) else None
     return kind if isinstance(kind, str) else ""

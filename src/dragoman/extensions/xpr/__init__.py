@@ -1,7 +1,7 @@
 """XPR: callers are accounts of a chain, known by their keys and trusted by what the chain says."""
 
 from dragoman.extensions.xpr.auth import XprAuth
-from dragoman.extensions.xpr.chain import Chain
+from dragoman.extensions.xpr.chain.chain import Chain
 from dragoman.extensions.xpr.directory import XprDirectory
 from dragoman.extensions.xpr.errors import (
     AgentNotFoundError,

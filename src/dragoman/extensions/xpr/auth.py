@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections import OrderedDict, deque
 from typing import Final, Literal, Protocol, Self, TypeAlias
+
+import msgspec
+from msgspec import Struct, field
 
 from dragoman.auth.incoming.authenticator import Evidence, Principal, ReadBody
 from dragoman.auth.incoming.authorization_header import DEFAULT_REALM, challenge_of
@@ -16,34 +20,43 @@ from dragoman.errors import (
     UnavailableError,
     UsageError,
 )
-from dragoman.extensions.xpr.authority import Authority
-from dragoman.extensions.xpr.chain import Chain
+from dragoman.extensions.xpr.chain.authority import Authority
+from dragoman.extensions.xpr.chain.chain import Chain
+from dragoman.extensions.xpr.chain.names import is_account
 from dragoman.extensions.xpr.errors import (
     ChainError,
     SignatureRefusedError,
     UnknownAccountError,
     XprError,
 )
-from dragoman.extensions.xpr.names import is_account
-from dragoman.extensions.xpr.ratelimit import SlidingWindow
-from dragoman.extensions.xpr.replays import MemoryReplays, Replays
 from dragoman.extensions.xpr.settings import ToolMode, XprSettings
 from dragoman.extensions.xpr.signing import (
     ACCOUNT_HEADER,
     SCHEME,
     SIGNATURE_HEADER,
     TIMESTAMP_HEADER,
+    WINDOW_SECONDS,
     Claim,
     check_signer,
     claim_of,
     shown_in,
 )
-from dragoman.extensions.xpr.targets import named_target
 from dragoman.extensions.xpr.trust import TrustFacts, TrustPolicy, refusal_of
 from dragoman.model.security import HTTPAuthSecurityScheme, SecurityScheme
 from dragoman.service.principal import ANONYMOUS, NOBODY
 
-__all__ = ("READ", "WRITE", "Accounts", "Binding", "XprAuth")
+__all__ = (
+    "READ",
+    "WRITE",
+    "Accounts",
+    "Binding",
+    "MemoryReplays",
+    "Replays",
+    "SlidingWindow",
+    "XprAuth",
+    "named_target",
+)
+
 
 Binding: TypeAlias = Literal["if-named", "required"]
 """Whether a request may leave open whom it is meant for."""
@@ -298,3 +311,142 @@ class XprAuth:
         refusal = refusal_of(self._trust, account, facts)
         if refusal is not None:
             raise PermissionDeniedError(refusal)
+
+
+# --- requests that were seen before ---------------------------------------------------------------
+
+
+_KEPT_MS: Final = 2 * WINDOW_SECONDS * 1000
+"""A timestamp may lie in the future by one window, and is good for another after that."""
+
+_MOST_DIGESTS: Final = 100_000
+"""Digests that are kept: at 20 calls a minute for each account, those of 500 busy ones."""
+
+
+class Replays(Protocol):
+    """Remembers which requests were taken. One that several replicas share guards them all."""
+
+    async def claim(self, digest: bytes) -> bool:
+        """Take a request by its digest; False if it was taken before.
+
+        Of several that claim one digest at the same time, one gets True. A digest is kept for at
+        least ten minutes.
+
+        Raises:
+            UnavailableError: it cannot be told now; nothing is taken then.
+        """
+        ...
+
+
+class MemoryReplays:
+    """Remembers in this process.
+
+    Forgetting early would open the door to who has kept a request, so when it is full nobody is let
+    in until the oldest digests have run out.
+    """
+
+    def __init__(self, clock: Clock, *, most: int = _MOST_DIGESTS) -> None:
+        self._clock = clock
+        self._most = most
+        self._until_ms: dict[bytes, int] = {}
+        # In the order of time, since all are kept equally long. The dictionary has the same order,
+        # but to find the first of what is left in it goes over all that were removed.
+        self._oldest: deque[bytes] = deque()
+
+    async def claim(self, digest: bytes) -> bool:
+        """Take a request; see ``Replays.claim``."""
+        now_ms = self._clock.now_ms()
+        self._forget(now_ms)
+        if digest in self._until_ms:
+            return False
+        if len(self._oldest) >= self._most:
+            oldest_ms = self._until_ms[self._oldest[0]]
+            raise UnavailableError(
+                "Too many signed requests have come in the last minutes",
+                retry_after_seconds=(oldest_ms - now_ms) / 1000,
+            )
+        self._until_ms[digest] = now_ms + _KEPT_MS
+        self._oldest.append(digest)
+        return True
+
+    def _forget(self, now_ms: int) -> None:
+        while self._oldest and self._until_ms[self._oldest[0]] <= now_ms:
+            del self._until_ms[self._oldest.popleft()]
+
+
+# --- calls per minute -----------------------------------------------------------------------------
+
+
+_WINDOW_MS: Final = 60_000
+_MOST_ACCOUNTS: Final = 10_000
+"""Accounts that are watched; the one that was counted longest ago is forgotten first."""
+
+
+class SlidingWindow:
+    """Counts calls by account. Calls that are refused are not counted.
+
+    Kept in this process: several replicas let through as many times the limit.
+    """
+
+    def __init__(self, limit: int, *, most: int = _MOST_ACCOUNTS) -> None:
+        """Allow so many calls in any 60 seconds."""
+        self.limit: Final = limit
+        self._most = most
+        # In the order of the latest calls.
+        self._calls: OrderedDict[str, deque[int]] = OrderedDict()
+
+    def wait_ms(self, account: str, now_ms: int) -> int:
+        """Return how long an account has to wait for its next call, 0 if it may call now."""
+        calls = self._calls.get(account)
+        if calls is None:
+            return 0
+        while calls and calls[0] + _WINDOW_MS <= now_ms:
+            calls.popleft()
+        return calls[0] + _WINDOW_MS - now_ms if len(calls) >= self.limit else 0
+
+    def count(self, account: str, now_ms: int) -> None:
+        """Count a call."""
+        calls = self._calls.setdefault(account, deque())
+        calls.append(now_ms)
+        self._calls.move_to_end(account)
+        if len(self._calls) > self._most:
+            self._calls.popitem(last=False)
+
+
+# --- whom a request is meant for ------------------------------------------------------------------
+
+
+class _Metadata(Struct):
+    target: object = field(name=TARGET, default=None)
+
+
+class _Params(Struct):
+    target: object = field(name=TARGET, default=None)
+    metadata: _Metadata | None = None
+
+
+class _Request(Struct):
+    params: _Params | None = None
+
+
+_decode: Final = msgspec.json.Decoder(_Request).decode
+
+
+def named_target(body: bytes) -> str | None:
+    """Return the account that a request is meant for, None if it names none.
+
+    The signature covers the body and no address. A sender who names the agent in the body makes
+    sure that nobody takes the request to another one.
+
+    What is no JSON-RPC request names none; whoever reads it says what is wrong with it.
+    """
+    try:
+        params = _decode(body).params
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    if params is None:
+        return None
+    named = params.target
+    if named is None and params.metadata is not None:
+        named = params.metadata.target
+    return None if named is None else str(named)

@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from dragoman.extensions.xpr.rows import JobRow
+from dragoman.extensions.xpr.chain.rows import JobRow
 from dragoman.model.base import JsonObject
 from dragoman.model.timestamps import format_timestamp
 

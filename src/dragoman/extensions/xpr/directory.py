@@ -8,10 +8,10 @@ import msgspec
 
 from dragoman.dialects.profiles.xpr.members import TARGET
 from dragoman.egress import EgressPolicy
+from dragoman.extensions.xpr.chain.names import check_account
+from dragoman.extensions.xpr.chain.rows import AgentRow
 from dragoman.extensions.xpr.errors import AgentNotFoundError, WrongCardError
-from dragoman.extensions.xpr.names import check_account
 from dragoman.extensions.xpr.presence import IDENTITY
-from dragoman.extensions.xpr.rows import AgentRow
 from dragoman.model.base import JsonObject
 
 __all__ = ("ListsAgents", "XprDirectory", "account_in")

@@ -11,9 +11,9 @@ from msgspec.structs import replace
 from dragoman.clock import Clock, SystemClock
 from dragoman.errors import UsageError
 from dragoman.extensions.base import CardFacts
+from dragoman.extensions.xpr.chain.names import is_account
+from dragoman.extensions.xpr.chain.rows import AgentRow
 from dragoman.extensions.xpr.errors import ChainError
-from dragoman.extensions.xpr.names import is_account
-from dragoman.extensions.xpr.rows import AgentRow
 from dragoman.extensions.xpr.trust import TrustScore
 from dragoman.model.base import JsonObject
 from dragoman.model.cards import AgentExtension

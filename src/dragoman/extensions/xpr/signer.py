@@ -11,9 +11,9 @@ from msgspec.structs import force_setattr
 from dragoman.auth.outgoing.credentials import Attachment, OriginBound
 from dragoman.clock import Clock, SystemClock
 from dragoman.errors import UsageError
+from dragoman.extensions.xpr.chain.names import check_account
+from dragoman.extensions.xpr.crypto.keys import PrivateKey
 from dragoman.extensions.xpr.errors import MalformedError
-from dragoman.extensions.xpr.keys import PrivateKey
-from dragoman.extensions.xpr.names import check_account
 from dragoman.extensions.xpr.signing import SCHEME, sign_request
 from dragoman.model.security import SecurityScheme
 

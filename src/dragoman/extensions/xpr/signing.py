@@ -12,11 +12,11 @@ from typing import Final
 
 from msgspec import Struct
 
-from dragoman.extensions.xpr.authority import Authority
+from dragoman.extensions.xpr.chain.authority import Authority
+from dragoman.extensions.xpr.chain.names import is_account
+from dragoman.extensions.xpr.crypto.keys import PrivateKey, PublicKey
+from dragoman.extensions.xpr.crypto.signatures import Signature, sign, signer_among
 from dragoman.extensions.xpr.errors import MalformedError, SignatureRefusedError
-from dragoman.extensions.xpr.keys import PrivateKey, PublicKey
-from dragoman.extensions.xpr.names import is_account
-from dragoman.extensions.xpr.signatures import Signature, sign, signer_among
 
 __all__ = (
     "ACCOUNT_HEADER",

@@ -8,13 +8,13 @@ that nobody there ever gets beyond 40; ``gate_score="partial"`` has it that way.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import Final, Literal, TypeAlias, cast
+from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
 
 from dragoman.errors import UsageError
-from dragoman.extensions.xpr.rows import AgentRow, ScoreRow, UserRow
+from dragoman.extensions.xpr.chain.rows import AgentRow, ScoreRow, UserRow
+from dragoman.model.base import is_array, is_object
 
 __all__ = (
     "GateScore",
@@ -183,8 +183,7 @@ def kyc_level(row: UserRow | None) -> int:
     if row is None:
         return 0
     # A node can say anything; what is no list tells of no level.
-    is_list = isinstance(row.kyc, list | tuple)
-    entries = cast("Sequence[object]", row.kyc) if is_list else ()
+    entries = row.kyc if is_array(row.kyc) else ()
     candidates = [level for entry in entries for level in _levels(entry)]
     level = _within(max(candidates, default=0), MOST_KYC_LEVEL)
     # A boolean is how some chains for tests render what nodes write as 0 and 1.
@@ -193,8 +192,8 @@ def kyc_level(row: UserRow | None) -> int:
 
 
 def _levels(entry: object) -> list[int]:
-    if isinstance(entry, dict):
-        stated = cast("dict[str, object]", entry).get("kyc_level")
+    if is_object(entry):
+        stated = entry.get("kyc_level")
         return _claimed(stated) if isinstance(stated, str) else _levels(stated)
     if isinstance(entry, str):
         number = _whole(entry)

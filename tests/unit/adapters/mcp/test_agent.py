@@ -27,9 +27,9 @@ def test_the_author_may_choose_tools_and_words() -> None:
 
 
 def test_a_call_that_was_cut_off_is_made_again_only_if_the_tool_says_that_it_may_be() -> None:
-    assert not Agent.from_mcp(KITCHEN, tools=["cook"]).resumes("cook")
+    assert not Agent.from_mcp(KITCHEN, tools=["cook"]).worker.resumes("cook")
     time = (sys.executable, "-m", "mcp_server_time")
-    assert Agent.from_mcp(time).resumes("convert_time")
+    assert Agent.from_mcp(time).worker.resumes("convert_time")
 
 
 async def test_an_agent_may_be_made_while_a_loop_runs() -> None:

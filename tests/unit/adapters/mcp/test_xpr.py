@@ -17,7 +17,7 @@ from dragoman.adapters.xpr_tool_table import TOOLS
 from dragoman.adapters.xpr_tools import XprTools
 from dragoman.egress import EgressPolicy
 from dragoman.extensions.xpr import XprAuth, XprPresence, XprSigner
-from dragoman.extensions.xpr.rows import AgentRow, JobRow
+from dragoman.extensions.xpr.chain.rows import AgentRow, JobRow
 from dragoman.extensions.xpr.settings import ToolMode
 from dragoman.testing.chain import FakeChain
 from tests.scenarios.xpr import ALICE

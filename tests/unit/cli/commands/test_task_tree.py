@@ -1,6 +1,6 @@
 from typing import Any
 
-from dragoman.agent.lineage import SubTask
+from dragoman.agent.children import SubTask
 from tests.cli.calling import Cli
 from tests.cli.fake import FakeAgent, Refusal, asking_for, card, task
 

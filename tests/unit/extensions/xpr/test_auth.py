@@ -16,11 +16,10 @@ from dragoman.errors import (
     UnavailableError,
     UsageError,
 )
-from dragoman.extensions.xpr.auth import READ, WRITE, XprAuth
-from dragoman.extensions.xpr.chain import Chain
-from dragoman.extensions.xpr.keys import PrivateKey
-from dragoman.extensions.xpr.replays import MemoryReplays
-from dragoman.extensions.xpr.rows import AgentRow
+from dragoman.extensions.xpr.auth import READ, WRITE, MemoryReplays, XprAuth
+from dragoman.extensions.xpr.chain.chain import Chain
+from dragoman.extensions.xpr.chain.rows import AgentRow
+from dragoman.extensions.xpr.crypto.keys import PrivateKey
 from dragoman.extensions.xpr.settings import load_xpr_settings
 from dragoman.extensions.xpr.signing import sign_request
 from dragoman.extensions.xpr.trust import TrustPolicy

@@ -1,7 +1,7 @@
 import pytest
 
+from dragoman.extensions.xpr.chain.rows import JobRow
 from dragoman.extensions.xpr.delegation import confirmation_for, delegation_text
-from dragoman.extensions.xpr.rows import JobRow
 
 
 def test_a_job_is_told_as_markdown() -> None:

@@ -2,10 +2,10 @@ import json
 
 import pytest
 
+from dragoman.extensions.xpr.chain.rows import AgentRow
 from dragoman.extensions.xpr.directory import XprDirectory, account_in
 from dragoman.extensions.xpr.errors import AgentNotFoundError, MalformedError, WrongCardError
 from dragoman.extensions.xpr.presence import IDENTITY
-from dragoman.extensions.xpr.rows import AgentRow
 from dragoman.testing.chain import FakeChain
 
 DECLARED = {"extensions": [{"uri": "x"}, {"uri": IDENTITY, "params": {"xpr:account": "pilot"}}]}

@@ -7,9 +7,9 @@ import asyncio
 import pytest
 
 from dragoman.errors import UsageError
+from dragoman.extensions.xpr.chain.rows import AgentRow
 from dragoman.extensions.xpr.errors import ChainError
 from dragoman.extensions.xpr.presence import IDENTITY, XprPresence, facts_of
-from dragoman.extensions.xpr.rows import AgentRow
 from dragoman.extensions.xpr.trust import TrustScore
 from dragoman.testing import FakeClock
 from dragoman.testing.chain import FakeChain

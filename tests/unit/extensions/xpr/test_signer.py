@@ -4,8 +4,8 @@ import pytest
 
 from dragoman.auth.outgoing.credentials import NOTHING
 from dragoman.errors import UsageError
-from dragoman.extensions.xpr.authority import Authority
-from dragoman.extensions.xpr.keys import PrivateKey
+from dragoman.extensions.xpr.chain.authority import Authority
+from dragoman.extensions.xpr.crypto.keys import PrivateKey
 from dragoman.extensions.xpr.signer import XprSigner
 from dragoman.extensions.xpr.signing import check_signer, read_claim
 from dragoman.model.security import (

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.extensions.xpr.authority import Authority
+from dragoman.extensions.xpr.chain.authority import Authority
+from dragoman.extensions.xpr.crypto.keys import PrivateKey, PublicKey
 from dragoman.extensions.xpr.errors import SignatureRefusedError
-from dragoman.extensions.xpr.keys import PrivateKey, PublicKey
 from dragoman.extensions.xpr.signing import check_signer, digest_of, read_claim, sign_request
 from tests.support.chain_double import VECTORS
 

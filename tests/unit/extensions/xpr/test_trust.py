@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from dragoman.errors import UsageError
-from dragoman.extensions.xpr.rows import AgentRow, ScoreRow, UserRow
+from dragoman.extensions.xpr.chain.rows import AgentRow, ScoreRow, UserRow
 from dragoman.extensions.xpr.trust import (
     TrustFacts,
     TrustPolicy,
