@@ -18,7 +18,8 @@ from statistics import median
 from dragoman import Agent, Context, Message, Part, Role
 from dragoman.model.operations import SendMessageRequest
 from dragoman.model.tasks import TaskState
-from dragoman.server.app import App, build_app
+from dragoman.server.app import App
+from dragoman.server.assembly import build_app
 from dragoman.service.service import Call
 
 FEW, MANY = 100, 100_000

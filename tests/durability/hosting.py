@@ -10,7 +10,8 @@ import httpx2
 
 from dragoman import Agent, Message, Part, Role
 from dragoman.model.operations import SendMessageRequest
-from dragoman.server.app import App, build_app
+from dragoman.server.app import App
+from dragoman.server.assembly import build_app
 from dragoman.stores.base import TaskStore
 from tests.support.wire import Wire
 

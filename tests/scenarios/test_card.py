@@ -9,7 +9,7 @@ import httpx2
 import pytest
 
 from dragoman import Agent, UsageError
-from dragoman.server.app import build_app
+from dragoman.server.assembly import build_app
 from tests.scenarios.agents import make_agent
 from tests.scenarios.bindings import HttpJson, JsonRpc
 from tests.support.serving import Served, serving

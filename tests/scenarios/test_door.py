@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import httpx2
 import pytest
 
-from dragoman.server.app import build_app
+from dragoman.server.assembly import build_app
 from tests.scenarios.agents import make_agent
 from tests.support.wire import Json
 

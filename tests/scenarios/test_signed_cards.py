@@ -15,7 +15,7 @@ from dragoman.auth.cards.keys import TrustedKeys
 from dragoman.auth.cards.signing import verify_card
 from dragoman.client.errors import CardUntrustedError
 from dragoman.errors import UsageError
-from dragoman.server.app import build_app
+from dragoman.server.assembly import build_app
 from tests.scenarios.agents import make_agent
 from tests.scenarios.guarding import KEY_HEADER, guarded_agent
 from tests.support.auth.signing_cards import new_key

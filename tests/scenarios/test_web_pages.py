@@ -9,7 +9,7 @@ import httpx2
 import pytest
 
 from dragoman.errors import UsageError
-from dragoman.server.app import build_app
+from dragoman.server.assembly import build_app
 from tests.scenarios.agents import make_agent, to
 from tests.scenarios.guarding import KEY_HEADER, guarded_agent
 from tests.support.serving import serving

@@ -353,7 +353,7 @@ class Agent:
 
     def asgi(self, **settings: object) -> ASGIApp:
         """Return a new ASGI app with settings of its own (``dragoman.server.settings``)."""
-        from dragoman.server.app import build_app  # noqa: PLC0415 - serving is loaded by whoever serves
+        from dragoman.server.assembly import build_app  # noqa: PLC0415 - serving is loaded by whoever serves
 
         return build_app(self, settings or None)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Final, cast
+from typing import Final, Protocol, TypeAlias, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -17,6 +17,7 @@ from dragoman.bindings import rest
 from dragoman.bindings.grpc.base import GrpcDialect
 from dragoman.bindings.jsonrpc import JsonRpcRequest
 from dragoman.bindings.rest import Match
+from dragoman.clock import Clock
 from dragoman.dialects import registry
 from dragoman.dialects.base import Dialect, Reading, Result, RpcDialect
 from dragoman.dialects.negotiation import check_version
@@ -41,12 +42,10 @@ from dragoman.server.admission.concurrency import CallerLimits
 from dragoman.server.admission.content import RequestValidator
 from dragoman.server.admission.rate_limits import RateSettings
 from dragoman.server.http.exchange import Exchange
-from dragoman.server.service import LocalService
-from dragoman.server.tasks.runtime import Runtime
 from dragoman.service.principal import Principal
-from dragoman.service.service import Call, EventStream
+from dragoman.service.service import A2AService, Call, EventStream, TaskOrigins
 
-__all__ = ("Answer", "Dispatcher")
+__all__ = ("Answer", "Dispatcher", "ServiceHost")
 
 _logger = logging.getLogger(__name__)
 
@@ -71,14 +70,37 @@ class Answer(Struct, frozen=True):
     headers: tuple[Header, ...] = ()
 
 
+class ServiceHost(Protocol):
+    """Has the service that performs operations, and starts it if need be."""
+
+    @property
+    def clock(self) -> Clock:
+        """The time it goes by."""
+        ...
+
+    @property
+    def started(self) -> A2AService | None:
+        """The service, once it has been started."""
+        ...
+
+    async def service(self) -> A2AService:
+        """Return the service, starting it if nobody has."""
+        ...
+
+    def refuse(self, problem: StoreUnavailableError | UnavailableError) -> None:
+        """Note that a request is refused because nothing can be done at the moment."""
+        ...
+
+
 class Dispatcher:
     """Performs operations for the bindings."""
 
     def __init__(
         self,
-        runtime: Runtime,
+        host: ServiceHost,
         validator: RequestValidator,
         *,
+        origins: TaskOrigins,
         is_strict: bool,
         addressing: Addressing = _UNADDRESSED,
         caller_limits: CallerLimits | None = None,
@@ -87,10 +109,11 @@ class Dispatcher:
     ) -> None:
         self._profiles = profiles or Profiles(Serving())
         self._access = access or Access()
-        self._runtime = runtime
+        self._host = host
+        self._origins = origins
         self._validator = validator
         self._addressing = addressing
-        self._caller_limits = caller_limits or CallerLimits(RateSettings(), runtime.clock)
+        self._caller_limits = caller_limits or CallerLimits(RateSettings(), host.clock)
         self._is_strict = is_strict
 
     def refusal_dialect(self, exchange: Exchange, method: str) -> RpcDialect:
@@ -215,15 +238,15 @@ class Dispatcher:
         """Return what to tell the peer; what is our own fault is logged and gets an id to quote."""
         if isinstance(problem, A2AError):
             if isinstance(problem, UnavailableError):
-                self._runtime.outage.refuse(problem)
+                self._host.refuse(problem)
             return problem
         if isinstance(problem, StoreError):
             if isinstance(problem, StoreUnavailableError):
-                self._runtime.outage.refuse(problem)
+                self._host.refuse(problem)
             else:
                 _logger.warning("a request failed: %s", problem)
             return UnavailableError("The store is not available; try again later")
-        error_id = self._runtime.clock.new_id()
+        error_id = self._host.clock.new_id()
         _logger.error("a request failed (error id %s)", error_id, exc_info=problem)
         return InternalError(
             f"Internal error. Error id: {error_id}", metadata={"errorId": error_id}
@@ -259,15 +282,13 @@ class Dispatcher:
         """
         if not task_id:
             return ""
-        service = self._runtime.started or await self._runtime.service()
         call = await self._access.shared(operation, Call(principal=principal))
-        return await service.origin_of(task_id, call)
+        return await self._origins.origin_of(task_id, call)
 
     async def _has_ended(self, operation: Operation, task_id: str, principal: Principal) -> bool:
         """Tell whether a task of the caller's has ended; one that goes by an alias does not."""
-        service = self._runtime.started or await self._runtime.service()
         call = await self._access.shared(operation, Call(principal=principal))
-        return await service.has_ended(task_id, call)
+        return await self._origins.has_ended(task_id, call)
 
     async def _recall(
         self,
@@ -320,7 +341,7 @@ class Dispatcher:
         tracing = telemetry.active
         assert tracing is not None  # noqa: S101 - asked before
         method, dialect = operation.value, reading.answer.name
-        clock = self._runtime.clock
+        clock = self._host.clock
         began_ms = clock.now_ms()
         outcome = "ok"
         with tracing.served(method, dialect, incoming.headers):
@@ -362,16 +383,16 @@ class Dispatcher:
         self._caller_limits.admit(operation, incoming, call.tenant)
         if self._access.is_shared:
             call = await self._access.shared(operation, call)
-        service = self._runtime.started or await self._runtime.service()
+        service = self._host.started or await self._host.service()
         echo = _echo(extensions, is_old=is_old) if extensions else ()
-        handler = _HANDLERS[operation]
+        perform = _method_of(service, operation)
         if operation in STREAMING:
             events = await self._caller_limits.hold(
                 incoming,
-                lambda: cast("Awaitable[EventStream]", handler(service, request, call)),
+                lambda: cast("Awaitable[EventStream]", perform(request, call)),
             )
             return Answer(dialect, events=events, headers=echo)
-        result = cast("Result", await handler(service, request, call))
+        result = cast("Result", await perform(request, call))
         headers = (*echo, *_PRIVATE) if is_card else echo
         return Answer(dialect, dialect.encode_result(operation, result), headers=headers)
 
@@ -389,27 +410,24 @@ def _cursor(value: str | None) -> int | None:
     return int(value)
 
 
-# An operation's request type and its method go together (REQUEST_TYPES), which a dictionary cannot
-# say.
-_HANDLERS: Final = cast(
-    "dict[Operation, Callable[[LocalService, Request, Call], Awaitable[Result | EventStream]]]",
-    {
-        Operation.SEND_MESSAGE: LocalService.send_message,
-        Operation.SEND_STREAMING_MESSAGE: LocalService.send_streaming_message,
-        Operation.GET_TASK: LocalService.get_task,
-        Operation.LIST_TASKS: LocalService.list_tasks,
-        Operation.CANCEL_TASK: LocalService.cancel_task,
-        Operation.SUBSCRIBE_TO_TASK: LocalService.subscribe_to_task,
-        Operation.CREATE_TASK_PUSH_NOTIFICATION_CONFIG: (
-            LocalService.create_task_push_notification_config
-        ),
-        Operation.GET_TASK_PUSH_NOTIFICATION_CONFIG: LocalService.get_task_push_notification_config,
-        Operation.LIST_TASK_PUSH_NOTIFICATION_CONFIGS: (
-            LocalService.list_task_push_notification_configs
-        ),
-        Operation.DELETE_TASK_PUSH_NOTIFICATION_CONFIG: (
-            LocalService.delete_task_push_notification_config
-        ),
-        Operation.GET_EXTENDED_AGENT_CARD: LocalService.get_extended_agent_card,
-    },
-)
+_Method: TypeAlias = Callable[[Request, Call], Awaitable[Result | EventStream]]
+
+_METHODS: Final = {
+    Operation.SEND_MESSAGE: "send_message",
+    Operation.SEND_STREAMING_MESSAGE: "send_streaming_message",
+    Operation.GET_TASK: "get_task",
+    Operation.LIST_TASKS: "list_tasks",
+    Operation.CANCEL_TASK: "cancel_task",
+    Operation.SUBSCRIBE_TO_TASK: "subscribe_to_task",
+    Operation.CREATE_TASK_PUSH_NOTIFICATION_CONFIG: "create_task_push_notification_config",
+    Operation.GET_TASK_PUSH_NOTIFICATION_CONFIG: "get_task_push_notification_config",
+    Operation.LIST_TASK_PUSH_NOTIFICATION_CONFIGS: "list_task_push_notification_configs",
+    Operation.DELETE_TASK_PUSH_NOTIFICATION_CONFIG: "delete_task_push_notification_config",
+    Operation.GET_EXTENDED_AGENT_CARD: "get_extended_agent_card",
+}
+
+
+def _method_of(service: A2AService, operation: Operation) -> _Method:
+    """Return what performs an operation; its request type goes with it (REQUEST_TYPES)."""
+    method: _Method = getattr(service, _METHODS[operation])
+    return method

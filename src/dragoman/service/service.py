@@ -30,7 +30,7 @@ from dragoman.model.operations import (
 from dragoman.model.push import TaskPushNotificationConfig
 from dragoman.service.principal import NOBODY, Principal
 
-__all__ = ("A2AService", "Call", "EventStream")
+__all__ = ("A2AService", "Call", "EventStream", "TaskOrigins")
 
 
 class Call(Struct, frozen=True, kw_only=True, gc=False):
@@ -148,4 +148,20 @@ class A2AService(Protocol):
         self, request: GetExtendedAgentCardRequest, call: Call
     ) -> AgentCard:
         """Return the card for this caller."""
+        ...
+
+
+class TaskOrigins(Protocol):
+    """Where tasks came from.
+
+    Versions share method names, so a server may have to know the task before it can tell in which
+    dialect a request about it is. Both answer for the caller's own tasks alone.
+    """
+
+    async def origin_of(self, task_id: str, call: Call) -> str:
+        """Return the name of the dialect in which a task was begun; "" if it is not known."""
+        ...
+
+    async def has_ended(self, task_id: str, call: Call) -> bool:
+        """Whether a task, named by its own id, has ended."""
         ...

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from dragoman.clock import Clock
-from dragoman.server.app import App, PublishedAgent, build_app
+from dragoman.server.app import App
+from dragoman.server.assembly import PublishedAgent, build_app
 from dragoman.server.settings import load_settings
 from dragoman.stores.base import TaskStore
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from dragoman.client.tools.tool import Tool
     from dragoman.client.tools.toolbox import Approve
     from dragoman.clock import Clock
-    from dragoman.server.app import PublishedAgent
+    from dragoman.server.assembly import PublishedAgent
     from dragoman.stores.base import TaskStore
     from dragoman.testing.wire import Wire
 

@@ -18,7 +18,8 @@ from dragoman.testing.application import application
 
 if TYPE_CHECKING:
     from dragoman.clock import Clock
-    from dragoman.server.app import App, PublishedAgent
+    from dragoman.server.app import App
+    from dragoman.server.assembly import PublishedAgent
     from dragoman.stores.base import TaskStore
 
 __all__ = ("Served", "served", "served_sync")

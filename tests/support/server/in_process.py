@@ -8,7 +8,8 @@ from typing import Any
 
 from dragoman import Agent, AgentExtension
 from dragoman.model.documents import EventDocument
-from dragoman.server.app import App, build_app
+from dragoman.server.app import App
+from dragoman.server.assembly import build_app
 from dragoman.stores.base import StoredPage, TaskQuery
 from dragoman.stores.memory.store import MemoryTaskStore
 

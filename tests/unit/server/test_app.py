@@ -7,7 +7,8 @@ import pytest
 from dragoman import Agent
 from dragoman.auth.incoming.key_records import KeyRecord, change_keys, digest_of
 from dragoman.errors import UsageError
-from dragoman.server.app import App, build_app
+from dragoman.server.app import App
+from dragoman.server.assembly import build_app
 from dragoman.server.settings import Settings
 from dragoman.stores.memory.store import MemoryTaskStore
 from tests.support.server.in_process import SEND, Client, Event, calling, echo_agent

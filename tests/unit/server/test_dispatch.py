@@ -80,7 +80,7 @@ def dispatcher_of(
         max_parts=10,
         max_id_length=100,
     )
-    return Dispatcher(runtime, validator, is_strict=is_strict)
+    return Dispatcher(runtime, validator, origins=runtime, is_strict=is_strict)
 
 
 @asynccontextmanager

@@ -382,7 +382,7 @@ def _serve_agent(
     set_up_logging(str(own["log_level"]), str(own["log_format"]))
     from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - see above
 
-    from dragoman.server.app import build_app  # noqa: PLC0415 - see above
+    from dragoman.server.assembly import build_app  # noqa: PLC0415 - see above
 
     served = load()
     app = build_app(served.agent, settings)

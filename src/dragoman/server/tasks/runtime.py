@@ -34,6 +34,7 @@ from dragoman.server.tasks.streams import Hub
 from dragoman.server.tasks.supervisor import TaskSupervisor
 from dragoman.server.webhooks.keys import PushKeys
 from dragoman.server.webhooks.setup import PushNotifications
+from dragoman.service.service import Call
 from dragoman.service.worker import Worker
 from dragoman.stores.base import SharedTaskStore, StoredTask, TaskStore
 from dragoman.stores.opening import is_shared, key_file, open_store
@@ -158,6 +159,18 @@ class Runtime:
             await asyncio.create_task(self.start(), context=contextvars.Context())  # noqa: TID251 - awaited
         assert self._parts is not None  # noqa: S101 - start() has set it or raised
         return self._parts[2]
+
+    async def origin_of(self, task_id: str, call: Call) -> str:
+        """Return the name of the dialect in which a task was begun; "" if there is no such task."""
+        return await (self.started or await self.service()).origin_of(task_id, call)
+
+    async def has_ended(self, task_id: str, call: Call) -> bool:
+        """Tell whether a task of the caller's, named by its own id, has ended."""
+        return await (self.started or await self.service()).has_ended(task_id, call)
+
+    def refuse(self, problem: StoreUnavailableError | UnavailableError) -> None:
+        """Note that a request is refused, perhaps because the store is away."""
+        self.outage.refuse(problem)
 
     async def start(self) -> None:
         """Open the store, get the agent ready, take up what was cut off."""

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from dragoman import AgentExtension
-from dragoman.server.app import build_app
+from dragoman.server.assembly import build_app
 from dragoman.server.settings import Settings
 from tests.support.server.in_process import SEND, BrokenStore, Client, Json, calling, echo_agent
 
