@@ -64,7 +64,7 @@ SHOWN_ELSEWHERE: Final = {
     # Commands, and the agent to practise on: shown as their requirements ask for it.
     "cli/commands/auth.py": "cli/test_auth_login.py",
     "cli/commands/auth_login.py": "cli/test_auth_login.py",
-    "cli/session/authorizing.py": "cli/test_auth_login.py",
+    "cli/session/following.py": "cli/test_auth_login.py",
     "cli/commands/catalog.py": "cli/test_catalog.py",
     "cli/session/catalog_loading.py": "cli/test_catalog.py",
     "cli/commands/demo_server.py": "cli/test_demo_server.py",

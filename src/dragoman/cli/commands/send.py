@@ -9,7 +9,7 @@ from dragoman.cli.command import Body, Invocation
 from dragoman.cli.commands.send_request import OPTIONS, build_request
 from dragoman.cli.options.options import STREAM, Option
 from dragoman.cli.options.parser import Parser
-from dragoman.cli.session.authorizing import beyond_authorization
+from dragoman.cli.session.following import beyond_authorization
 from dragoman.cli.session.saving import plan_files, write_files
 from dragoman.cli.session.session import Session, with_agent
 from dragoman.cli.views.outcome import note_polling, show_end, show_event, show_message, show_task

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from dragoman.cli.command import Invocation
 from dragoman.cli.options import values
 from dragoman.cli.options.options import CONTEXT_ID, METADATA, STREAM, TASK_ID, Option
+from dragoman.cli.session.following import waits
 from dragoman.cli.session.parts import PART_OPTIONS, build_parts
-from dragoman.cli.session.waiting import waits
 from dragoman.clock import SystemClock
 from dragoman.dialects.v1_0.codec import V1_0_DIALECT
 from dragoman.errors import A2AError, UsageError

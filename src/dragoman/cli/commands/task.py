@@ -9,9 +9,8 @@ from dragoman.cli.command import Invocation
 from dragoman.cli.commands.send_request import HISTORY
 from dragoman.cli.options.options import METADATA, STREAM
 from dragoman.cli.options.parser import Parser
-from dragoman.cli.session.authorizing import authorized, beyond_authorization
+from dragoman.cli.session.following import authorized, beyond_authorization, waits
 from dragoman.cli.session.session import Session, agent_command
-from dragoman.cli.session.waiting import waits
 from dragoman.cli.views.outcome import note_polling, show_end, show_event, show_task
 from dragoman.errors import TaskNotCancelableError
 from dragoman.model.documents import EventDocument, TaskDocument
