@@ -36,8 +36,7 @@ from dragoman.cli.session.credentials import (
 from dragoman.cli.session.following import Follower, within_budget
 from dragoman.cli.session.signed_in import with_logins
 from dragoman.cli.session.target import FLOOR, Target, certificate_of, target_of, tls_of
-from dragoman.cli.session.wire_log import WireLog
-from dragoman.cli.session.wire_log_grpc import tapped
+from dragoman.cli.session.wire_log import WireLog, tapped
 from dragoman.client.connect import Address, connect
 from dragoman.client.discovery.card_cache import CardCache
 from dragoman.client.discovery.offers import BINDINGS
