@@ -60,7 +60,7 @@ _JKU: Final = Option[str](
 )
 
 
-# --- create-card-key ----------------------------------------------------------------------------
+# --- create-card-key ------------------------------------------------------------------------------
 
 
 def _declare_create(parser: Parser) -> None:
@@ -109,7 +109,7 @@ def _write_new(path: Path, data: bytes) -> None:
         raise UsageError(f"cannot write {path}: {error.strerror}") from None
 
 
-# --- sign-card ----------------------------------------------------------------------------------
+# --- sign-card ------------------------------------------------------------------------------------
 
 
 def _declare_sign(parser: Parser) -> None:

@@ -72,7 +72,7 @@ async def _follow(
     note_polling(invocation, session.card)
     last: EventDocument | None = None
     is_live, is_told = invocation.settings[STREAM], False
-    followed = beyond_authorization(invocation, session, session.follower.send(request))
+    followed = beyond_authorization(invocation, session.follower, session.follower.send(request))
     async with aclosing(followed) as events:
         async for last in events:
             if is_live:

@@ -39,7 +39,7 @@ async def _get(invocation: Invocation, session: Session) -> None:
     follower = session.follower
     if waits(settings, by_default=False):
         document = await follower.settled(request)
-        while await authorized(invocation, session):
+        while await authorized(invocation, session.follower):
             document = await follower.settled(request)
     else:
         document = await follower.look(request)
@@ -70,7 +70,7 @@ async def _subscribe(invocation: Invocation, session: Session) -> None:
     is_live = invocation.settings[STREAM]
     last: EventDocument | None = None
     followed = session.follower.subscribe(invocation.arguments.task)
-    async with aclosing(beyond_authorization(invocation, session, followed)) as events:
+    async with aclosing(beyond_authorization(invocation, session.follower, followed)) as events:
         async for last in events:
             if is_live:
                 show_event(invocation, last)

@@ -1,4 +1,4 @@
-"""Cards of agents: the very bytes that the agent or the file has, and what their signatures show."""
+"""Cards of agents: the very bytes that the agent or file has, and what signatures show."""
 
 from __future__ import annotations
 

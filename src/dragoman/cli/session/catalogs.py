@@ -154,9 +154,7 @@ def missing(message: str) -> CliError:
     return CliError(Failure(CARD_NOT_FOUND, message, "see what there is with catalog list"))
 
 
-# --- loading
-# ---------------------------------------------------------------------------------------
-
+# --- loading --------------------------------------------------------------------------------------
 
 _WELL_KNOWN: Final = "/.well-known/ai-catalog.json"
 _RELATION: Final = "ai-catalog"

@@ -1,4 +1,4 @@
-"""What the checker asks an agent through: the interfaces of its card, opened with the user's secrets.
+"""What the checker asks an agent through: interfaces of its card, with the user's secrets.
 
 What goes wrong on the way is told to the checks in one form; nothing of what is carried is read.
 """

@@ -3,6 +3,11 @@
 Streaming, going on after a cut, and looking again and again where an agent does not stream are the
 client's business. Here is decided when to stop: a task that has ended, or that waits for its
 client, is reported at once.
+
+A task may also wait for an authorization that is given elsewhere (A2ACLI_AUTH_011). By default a
+command stops there, and shows what the agent says about it. With ``--on-auth-required wait`` it
+keeps watching: an agent may go on by itself once the user has agreed (A2A 1.0, 7.6). No credentials
+are ever sent in a message.
 """
 
 from __future__ import annotations
@@ -26,7 +31,6 @@ from dragoman.cli.options.options import (
 )
 from dragoman.cli.options.settings import Settings
 from dragoman.cli.session.progress import Progress
-from dragoman.cli.session.session import Session
 from dragoman.cli.views.task import task_lines
 from dragoman.client.errors import ClientError
 from dragoman.clock import Clock, SystemClock
@@ -183,9 +187,7 @@ def _task_event(document: TaskDocument) -> EventDocument:
     return EventDocument(0, msgspec.json.encode({"task": msgspec.Raw(document.json())}))
 
 
-# --- when to look again
-# ----------------------------------------------------------------------------
-
+# --- when to look again ---------------------------------------------------------------------------
 
 _LEAST_SECONDS: Final = 0.1
 _MOST_SECONDS: Final = 10.0
@@ -211,8 +213,7 @@ class Gaps:
         return self._gap
 
 
-# --- whether to wait, and for how long
-# -------------------------------------------------------------
+# --- whether to wait, and for how long ------------------------------------------------------------
 
 
 def waits(settings: Settings, *, by_default: bool) -> bool:
@@ -252,35 +253,34 @@ async def within_budget(settings: Settings, *, is_live: bool) -> AsyncGenerator[
         raise errors.CliError(failure) from None
 
 
-# --- authorizations that are given elsewhere
-# -------------------------------------------------------
+# --- authorizations that are given elsewhere ------------------------------------------------------
 
 
-async def authorized(invocation: Invocation, session: Session) -> bool:
+async def authorized(invocation: Invocation, follower: Follower) -> bool:
     """Wait until the task has its authorization, if that is wished; tell whether it goes on."""
     progress, settings = invocation.progress, invocation.settings
     if settings[ON_AUTH_REQUIRED] != "wait" or progress.state is not TaskState.AUTH_REQUIRED:
         return False
     request, clock = GetTaskRequest(id=progress.task_id), SystemClock()
-    document = await session.follower.look(request)
+    document = await follower.look(request)
     # Standard output has the outcome alone; what is to be done now is told beside it.
     asked = task_lines(document.task(), is_verbose=False).text()
     invocation.output.note(*asked.splitlines(), "waiting for the authorization")
     gaps = Gaps(settings[POLL_INTERVAL])
     while progress.state is TaskState.AUTH_REQUIRED:
         await clock.sleep(gaps.after(has_changed=False))
-        await session.follower.look(request)
+        await follower.look(request)
     return True
 
 
 async def beyond_authorization(
-    invocation: Invocation, session: Session, events: AsyncGenerator[EventDocument]
+    invocation: Invocation, follower: Follower, events: AsyncGenerator[EventDocument]
 ) -> AsyncGenerator[EventDocument]:
     """Yield the events of a task, and those after an authorization that was waited for."""
     while True:
         async with aclosing(events):
             async for event in events:
                 yield event
-        if not await authorized(invocation, session):
+        if not await authorized(invocation, follower):
             return
-        events = session.follower.subscribe(invocation.progress.task_id)
+        events = follower.subscribe(invocation.progress.task_id)

@@ -208,8 +208,7 @@ def _check_private(path: Path, mode: str) -> None:
         )
 
 
-# --- logins as credentials
-# -------------------------------------------------------------------------
+# --- logins as credentials ------------------------------------------------------------------------
 
 
 class SignedIn(Grant, frozen=True):
