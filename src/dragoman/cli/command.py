@@ -97,7 +97,7 @@ COMMANDS: Final = (
     Command("send", "dragoman.cli.commands.send:SEND", "send a message to an agent"),
     Command("chat", "dragoman.cli.chat.command:CHAT", "talk to an agent, turn by turn"),
     Command("task get", "dragoman.cli.commands.task:GET", "show a task"),
-    Command("task list", "dragoman.cli.commands.task_list:LIST", "list tasks"),
+    Command("task list", "dragoman.cli.commands.task:LIST", "list tasks"),
     Command("task cancel", "dragoman.cli.commands.task:CANCEL", "cancel a task"),
     Command("task subscribe", "dragoman.cli.commands.task:SUBSCRIBE", "follow a task"),
     Command(
@@ -105,7 +105,7 @@ COMMANDS: Final = (
         "dragoman.cli.commands.task_download:DOWNLOAD",
         "save the results of a task",
     ),
-    Command("task tree", "dragoman.cli.commands.task_tree:TREE", "show what others do for a task"),
+    Command("task tree", "dragoman.cli.commands.task:TREE", "show what others do for a task"),
     Command(
         "task inspect", "dragoman.cli.commands.task_inspect:INSPECT", "show a task as it is stored"
     ),
