@@ -109,15 +109,19 @@ COMMANDS: Final = (
     Command(
         "task inspect", "dragoman.cli.commands.task_inspect:INSPECT", "show a task as it is stored"
     ),
-    Command("task push-config create", "dragoman.cli.commands.task_push:CREATE", "add a webhook"),
-    Command("task push-config get", "dragoman.cli.commands.task_push:GET", "show a webhook"),
+    Command(
+        "task push-config create", "dragoman.cli.commands.task_push_config:CREATE", "add a webhook"
+    ),
+    Command("task push-config get", "dragoman.cli.commands.task_push_config:GET", "show a webhook"),
     Command(
         "task push-config list",
-        "dragoman.cli.commands.task_push:LIST",
+        "dragoman.cli.commands.task_push_config:LIST",
         "list the webhooks of a task",
     ),
     Command(
-        "task push-config delete", "dragoman.cli.commands.task_push:DELETE", "remove a webhook"
+        "task push-config delete",
+        "dragoman.cli.commands.task_push_config:DELETE",
+        "remove a webhook",
     ),
     Command("auth login", "dragoman.cli.commands.auth_login:LOGIN", "get a token for an agent"),
     Command("auth status", "dragoman.cli.commands.auth:STATUS", "show the tokens that are kept"),
@@ -125,7 +129,7 @@ COMMANDS: Final = (
     Command("catalog list", "dragoman.cli.commands.catalog:LIST", "list the agents of a catalog"),
     Command(
         "task push-config listen",
-        "dragoman.cli.commands.push_listen:LISTEN",
+        "dragoman.cli.commands.task_push_config:LISTEN",
         "receive notifications",
     ),
     Command(
