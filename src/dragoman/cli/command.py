@@ -155,7 +155,7 @@ COMMANDS: Final = (
     ),
     Command(
         "keys rotate-push-key",
-        "dragoman.cli.commands.keys_push:ROTATE",
+        "dragoman.cli.commands.keys_sign:ROTATE",
         "change the key of webhooks",
     ),
     Command(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from dragoman.agent.makers import Maker
 from dragoman.cli.command import Body, Invocation
-from dragoman.cli.commands.mcp_place import address_in, declare_place, serve_mcp
+from dragoman.cli.commands.mcp import address_in, declare_place, serve_mcp
 from dragoman.cli.commands.xpr_access import CHAIN_OPTIONS, access_of
 from dragoman.cli.options import values
 from dragoman.cli.options.options import Option
