@@ -15,7 +15,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from dragoman.cli.chat.signals import heeding
+from dragoman.cli.chat.terminal import heeding
 from dragoman.cli.chat.view import View
 from dragoman.cli.options.settings import Settings
 from dragoman.cli.session.following import within_budget
