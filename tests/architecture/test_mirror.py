@@ -49,7 +49,6 @@ SHOWN_ELSEWHERE: Final = {
     # The checker of agents is shown on live ones, good and broken.
     "cli/commands/conformance.py": "cli/test_conform.py",
     "cli/session/conformance_lines.py": "cli/test_conform.py",
-    "cli/session/conformance_lines.py": "cli/test_conform.py",
     # The program is shown as a user starts it.
     "__main__.py": "unit/cli/serving/test_serve.py",
     # Which members of a value are written, and which exclude each other, is one subject.
@@ -64,9 +63,7 @@ SHOWN_ELSEWHERE: Final = {
     # Commands, and the agent to practise on: shown as their requirements ask for it.
     "cli/commands/auth.py": "cli/test_auth_login.py",
     "cli/commands/auth_login.py": "cli/test_auth_login.py",
-    "cli/session/following.py": "cli/test_auth_login.py",
     "cli/commands/catalog.py": "cli/test_catalog.py",
-    "cli/session/catalogs.py": "cli/test_catalog.py",
     "cli/commands/demo_server.py": "cli/test_demo_server.py",
     "cli/commands/skill.py": "cli/test_skill.py",
     "demo/answers.py": "cli/test_demo_server.py",

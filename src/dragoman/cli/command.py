@@ -95,7 +95,7 @@ COMMANDS: Final = (
     Command("server", "dragoman.cli.commands.demo_server:DEMO_SERVER", "the same as demo-server"),
     Command("card get", "dragoman.cli.commands.card:GET", "show the card of an agent"),
     Command("send", "dragoman.cli.commands.send:SEND", "send a message to an agent"),
-    Command("chat", "dragoman.cli.chat.app:CHAT", "talk to an agent, turn by turn"),
+    Command("chat", "dragoman.cli.commands.chat:CHAT", "talk to an agent, turn by turn"),
     Command("task get", "dragoman.cli.commands.task:GET", "show a task"),
     Command("task list", "dragoman.cli.commands.task:LIST", "list tasks"),
     Command("task cancel", "dragoman.cli.commands.task:CANCEL", "cancel a task"),

@@ -19,6 +19,11 @@ from dragoman.cli.chat.view import View
 from dragoman.cli.views.labels import cleaned
 from dragoman.model.parts import Part
 
+try:
+    import readline
+except ImportError:  # pragma: no cover - Windows has none: there the console itself edits lines
+    readline = None
+
 __all__ = (
     "QUOTES",
     "Draft",
@@ -30,12 +35,6 @@ __all__ = (
     "interruptible",
     "raising",
 )
-
-
-try:
-    import readline
-except ImportError:  # pragma: no cover - Windows has none: there the console itself edits lines
-    readline = None
 
 
 class Reads(Protocol):

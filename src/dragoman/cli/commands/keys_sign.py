@@ -30,8 +30,6 @@ __all__ = (
 )
 
 
-# --- cards ----------------------------------------------------------------------------------------
-
 _RSA_BITS: Final = 3072
 """What NIST SP 800-57 asks of keys that are to last beyond 2030."""
 
@@ -176,7 +174,7 @@ CREATE_CARD_KEY: Final = Body(run=_create, declare=_declare_create)
 SIGN_CARD: Final = Body(run=_sign, declare=_declare_sign)
 
 
-# --- notifications --------------------------------------------------------------------------------
+# --- rotate-push-key ------------------------------------------------------------------------------
 
 _PUSH_KEYS: Final = Option[str | None](
     name="push-keys",

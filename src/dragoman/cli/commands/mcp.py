@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from dragoman.cli.command import Invocation
     from dragoman.cli.options.parser import Parser
 
-__all__ = ("SERVE", "Address", "address_in", "declare_place", "serve_mcp")
+__all__ = ("SERVE", "Address", "address_in", "declare_address", "serve_mcp")
 
 
 _BRIDGE: Final = Maker("dragoman.adapters.mcp.bridge", "bridge", "mcp")
@@ -41,7 +41,7 @@ def _declare(parser: Parser) -> None:
     parser.description = "Publish the skills of an A2A agent as the tools of an MCP server."
     parser.epilog = _EPILOG
     parser.add_stand_in("ref", AGENT_CARD)
-    declare_place(parser)
+    declare_address(parser)
 
 
 def _run(invocation: Invocation) -> int:
@@ -66,7 +66,7 @@ SERVE: Final = Body(run=_run, declare=_declare)
 Address = tuple[str, int]
 
 
-def declare_place(parser: Parser) -> None:
+def declare_address(parser: Parser) -> None:
     """Declare the options that say where."""
     parser.add_argument(
         "--http",

@@ -123,8 +123,6 @@ def _key(text: str) -> LetterKey:
     return LetterKey(task_id, webhook_id, int(number))
 
 
-# --- list, retry, drop ----------------------------------------------------------------------------
-
 Document = dict[str, object]
 
 _PENDING: Final = Option[bool](

@@ -41,9 +41,6 @@ __all__ = (
 )
 
 
-# --- get, cancel, subscribe -----------------------------------------------------------------------
-
-
 def declare_task(parser: Parser) -> None:
     """Add the argument that names a task."""
     parser.add_argument("task", metavar="TASK_ID", help="id of the task")

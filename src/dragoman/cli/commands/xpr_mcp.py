@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from dragoman.agent.makers import Maker
 from dragoman.cli.command import Body, Invocation
-from dragoman.cli.commands.mcp import address_in, declare_place, serve_mcp
+from dragoman.cli.commands.mcp import address_in, declare_address, serve_mcp
 from dragoman.cli.commands.xpr_access import CHAIN_OPTIONS, access_of
 from dragoman.cli.options import values
 from dragoman.cli.options.options import Option
@@ -40,7 +40,7 @@ started this one is served, over standard input and output. Whoever is served ac
 def _declare(parser: Parser) -> None:
     parser.description = "Publish the tools that call agents by their account as an MCP server."
     parser.epilog = _EPILOG
-    declare_place(parser)
+    declare_address(parser)
     parser.add_options((_READ_ONLY, *CHAIN_OPTIONS))
 
 
