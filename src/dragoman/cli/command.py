@@ -6,7 +6,7 @@ A command is a module of its own, which is imported when the command is called f
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib import import_module
 from typing import Final
@@ -29,11 +29,13 @@ class Invocation(Struct, frozen=True, kw_only=True):
     """A command that was called: what it was told, and where its results go.
 
     Attributes:
+        given: the options of the command line, in their order.
         progress: the task it has to do with, for what is told when it fails or is interrupted.
         parsers: those of all commands, by name.
     """
 
     arguments: argparse.Namespace
+    given: Sequence[Given] = ()
     settings: Settings
     output: Output
     surroundings: Surroundings

@@ -11,6 +11,7 @@ from dragoman.cli.errors import FAILURE
 from dragoman.cli.options import values
 from dragoman.cli.options.options import Option
 from dragoman.cli.options.parser import Parser
+from dragoman.cli.serving.options import CONFIG_FILE
 from dragoman.cli.views.labels import Lines
 from dragoman.errors import UsageError
 from dragoman.server.settings import Settings, read_config_file
@@ -60,7 +61,7 @@ def _configured(invocation: Invocation) -> str:
     """Return the store that the settings file of a server names, or else the one by default."""
     surroundings = invocation.surroundings
     named = surroundings.environment.get("DRAGOMAN_CONFIG")
-    file = surroundings.folder / (named or "dragoman.toml")
+    file = surroundings.folder / (named or CONFIG_FILE)
     settings = read_config_file(file) if named or file.is_file() else {}
     url = settings.get("store", Settings().store)
     if not isinstance(url, str):
