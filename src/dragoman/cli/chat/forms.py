@@ -9,11 +9,12 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping
-from typing import Final, Literal, TypeAlias, cast
+from typing import Final, Literal, TypeAlias
 
 from msgspec import UNSET, Struct
 
 from dragoman.agent.forms import SCHEMA_MEDIA_TYPE
+from dragoman.cli.options.values import is_list, is_object
 from dragoman.cli.views.labels import cleaned
 from dragoman.model.parts import Part
 
@@ -240,13 +241,12 @@ def form_of(parts: Iterable[Part]) -> Form | None:
 
 
 def _schema_in(part: Part) -> Schema | None:
-    data = part.data
-    if not isinstance(data, dict):
+    members = part.data
+    if not is_object(members):
         return None
-    members = cast("dict[str, object]", data)
     inner = members.get("schema")
-    if isinstance(inner, dict):
-        return cast("dict[str, object]", inner)
+    if is_object(inner):
+        return inner
     is_declared = part.media_type.partition(";")[0].strip().lower() == SCHEMA_MEDIA_TYPE
     is_evident = members.get("type") == "object" and isinstance(members.get("properties"), dict)
     return members if is_declared or is_evident else None
@@ -254,13 +254,12 @@ def _schema_in(part: Part) -> Schema | None:
 
 def _form(root: Schema) -> Form | None:
     schema, _ = _resolved(root, root)
-    properties = schema.get("properties")
-    if not isinstance(properties, dict):
+    members = schema.get("properties")
+    if not is_object(members):
         field = _field("", schema, root, is_required=True)
         return None if field.kind == "json" else Form((field,), is_object=False)
     listed = schema.get("required")
-    required = cast("list[object]", listed) if isinstance(listed, list) else []
-    members = cast("dict[str, object]", properties)
+    required = listed if is_list(listed) else []
     if not members or len(members) > _MOST_FIELDS:
         return None
     fields = (
@@ -304,8 +303,8 @@ def _resolved(schema: Schema, root: Schema) -> tuple[Schema, bool]:
         variants = schema.get("anyOf")
         if isinstance(reference, str):
             schema = {**_found(reference, root), **others}
-        elif isinstance(variants, list):
-            listed = [_object(each) for each in cast("list[object]", variants)]
+        elif is_list(variants):
+            listed = [_object(each) for each in variants]
             real = [each for each in listed if each.get("type") != "null"]
             is_nullable = is_nullable or len(real) < len(listed)
             if len(real) != 1:
@@ -326,16 +325,16 @@ def _found(reference: str, root: Schema) -> Schema:
 
 def _choices(schema: Schema) -> tuple[object, ...]:
     listed = schema.get("enum")
-    if isinstance(listed, list):
-        return tuple(each for each in cast("list[object]", listed) if each is not None)
+    if is_list(listed):
+        return tuple(each for each in listed if each is not None)
     if "const" in schema:
         return (schema["const"],)
     variants = schema.get("oneOf")
-    if not isinstance(variants, list):
+    if not is_list(variants):
         return ()
-    named = [_object(each) for each in cast("list[object]", variants)]
+    named = [_object(each) for each in variants]
     return tuple(each["const"] for each in named) if all("const" in each for each in named) else ()
 
 
 def _object(value: object) -> Schema:
-    return cast("dict[str, object]", value) if isinstance(value, dict) else {}
+    return value if is_object(value) else {}

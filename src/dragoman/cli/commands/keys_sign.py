@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final, cast
+from typing import Final
 
 import msgspec
 from joserfc.jwk import ECKey, OKPKey, RSAKey
@@ -155,7 +155,7 @@ def _read(invocation: Invocation, name: str) -> bytes:
 
 def _signatures_of(card: JsonObject) -> list[object]:
     found = card.get("signatures")
-    return cast("list[object]", found) if isinstance(found, list) else []
+    return found if values.is_list(found) else []
 
 
 def _kids(signer: CardSigner) -> set[object]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 from dragoman.agent.makers import Maker
 from dragoman.cli.command import Body, Invocation
@@ -46,7 +46,7 @@ def _declare(parser: Parser) -> None:
 
 def _run(invocation: Invocation) -> int:
     # Before anything is asked: what is not installed, and what cannot be listened on.
-    bridge = cast("Callable[[RemoteAgent], Any]", _BRIDGE.load())
+    bridge: Callable[[RemoteAgent], Any] = _BRIDGE.load()
     address = address_in(invocation)
 
     async def serve() -> None:

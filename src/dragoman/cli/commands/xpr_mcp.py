@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 from dragoman.agent.makers import Maker
 from dragoman.cli.command import Body, Invocation
@@ -46,7 +46,7 @@ def _declare(parser: Parser) -> None:
 
 def _run(invocation: Invocation) -> int:
     # Before anything is asked: what is not installed, and what cannot be listened on.
-    make = cast("Callable[[XprTools], Any]", _SERVER.load())
+    make: Callable[[XprTools], Any] = _SERVER.load()
     address = address_in(invocation)
     access = access_of(invocation)
 

@@ -10,6 +10,7 @@ import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Annotated, Final, Literal, NamedTuple, Union, get_args, get_origin
 
+import msgspec
 from msgspec import UNSET
 
 from dragoman.cli.options import values
@@ -118,7 +119,7 @@ def _explained(default: object, flag: Flag) -> str:
     if flag.shown:
         return f"{flag.help} (default: {flag.shown})"
     if isinstance(default, tuple):
-        default = ",".join(map(str, default))
+        default = ",".join(map(str, msgspec.convert(default, tuple[object, ...])))
     is_told = default not in (None, "") and not isinstance(default, bool)
     return f"{flag.help} (default {default})" if is_told else flag.help
 
