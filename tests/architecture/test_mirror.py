@@ -46,7 +46,6 @@ NO_BEHAVIOUR: Final = frozenset(
 SHOWN_ELSEWHERE: Final = {
     # The checker of agents is shown on live ones, good and broken.
     "cli/commands/conformance.py": "cli/test_conform.py",
-    "cli/session/conformance_interfaces.py": "cli/test_conform.py",
     "cli/session/conformance_lines.py": "cli/test_conform.py",
     # The program is shown as a user starts it.
     "__main__.py": "unit/cli/serving/test_serve.py",
@@ -61,9 +60,7 @@ SHOWN_ELSEWHERE: Final = {
     # Commands, and the agent to practise on: shown as their requirements ask for it.
     "cli/commands/auth.py": "cli/test_auth_login.py",
     "cli/commands/auth_login.py": "cli/test_auth_login.py",
-    "cli/session/authorizing.py": "cli/test_auth_login.py",
     "cli/commands/catalog.py": "cli/test_catalog.py",
-    "cli/session/catalog_loading.py": "cli/test_catalog.py",
     "cli/commands/demo_server.py": "cli/test_demo_server.py",
     "cli/commands/skill.py": "cli/test_skill.py",
     # The calls of a context, made from a thread.

@@ -27,7 +27,7 @@ from dragoman.engine.states import BEGINNING, MOVES
 from dragoman.errors import SPELLINGS
 from dragoman.model.operations import Operation
 from dragoman.model.tasks import TaskState
-from dragoman.server.settings import Settings
+from dragoman.server.settings import ProcessSettings, Settings, setting_fields
 from dragoman.stores.sqlite.maintenance import RULES
 from tests.interop import peculiarities
 from tests.interop.lines import IMPLEMENTATIONS, LINES
@@ -65,13 +65,11 @@ def table_of_settings() -> str:
 
 
 def meanings_of_settings() -> dict[str, str]:
-    """Read the Attributes of the docstring, however its lines are broken."""
-    text = " ".join((inspect.getdoc(Settings) or "").partition("Attributes:")[2].split())
-    names = "|".join(Settings.__struct_fields__)
-    _, *pieces = re.split(rf"(?:^| )({names}): ", text)
     # A reference to our notes on the specification means nothing to a reader of the page.
-    meanings = [re.sub(r" \(Q-\d+\)", "", piece).replace("``", "`") for piece in pieces[1::2]]
-    return dict(zip(pieces[::2], meanings, strict=True))
+    return {
+        name: re.sub(r" \(Q-\d+\)", "", field.doc).replace("``", "`")
+        for name, field in setting_fields().items()
+    }
 
 
 def kind_of(member: dict[str, Any]) -> str:
@@ -305,4 +303,5 @@ def test_the_page_says_what_the_code_says(
 
 
 def test_every_setting_is_explained() -> None:
-    assert set(meanings_of_settings()) == set(Settings.__struct_fields__)
+    fields = (*setting_fields().values(), *setting_fields(ProcessSettings).values())
+    assert [field.name for field in fields if not field.doc] == []

@@ -6,7 +6,7 @@ A command is a module of its own, which is imported when the command is called f
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib import import_module
 from typing import Final
@@ -29,11 +29,13 @@ class Invocation(Struct, frozen=True, kw_only=True):
     """A command that was called: what it was told, and where its results go.
 
     Attributes:
+        given: the options of the command line, in their order.
         progress: the task it has to do with, for what is told when it fails or is interrupted.
         parsers: those of all commands, by name.
     """
 
     arguments: argparse.Namespace
+    given: Sequence[Given] = ()
     settings: Settings
     output: Output
     surroundings: Surroundings
@@ -95,9 +97,9 @@ COMMANDS: Final = (
     Command("server", "dragoman.cli.commands.demo_server:DEMO_SERVER", "the same as demo-server"),
     Command("card get", "dragoman.cli.commands.card:GET", "show the card of an agent"),
     Command("send", "dragoman.cli.commands.send:SEND", "send a message to an agent"),
-    Command("chat", "dragoman.cli.chat.command:CHAT", "talk to an agent, turn by turn"),
+    Command("chat", "dragoman.cli.commands.chat:CHAT", "talk to an agent, turn by turn"),
     Command("task get", "dragoman.cli.commands.task:GET", "show a task"),
-    Command("task list", "dragoman.cli.commands.task_list:LIST", "list tasks"),
+    Command("task list", "dragoman.cli.commands.task:LIST", "list tasks"),
     Command("task cancel", "dragoman.cli.commands.task:CANCEL", "cancel a task"),
     Command("task subscribe", "dragoman.cli.commands.task:SUBSCRIBE", "follow a task"),
     Command(
@@ -105,19 +107,23 @@ COMMANDS: Final = (
         "dragoman.cli.commands.task_download:DOWNLOAD",
         "save the results of a task",
     ),
-    Command("task tree", "dragoman.cli.commands.task_tree:TREE", "show what others do for a task"),
+    Command("task tree", "dragoman.cli.commands.task:TREE", "show what others do for a task"),
     Command(
         "task inspect", "dragoman.cli.commands.task_inspect:INSPECT", "show a task as it is stored"
     ),
-    Command("task push-config create", "dragoman.cli.commands.task_push:CREATE", "add a webhook"),
-    Command("task push-config get", "dragoman.cli.commands.task_push:GET", "show a webhook"),
+    Command(
+        "task push-config create", "dragoman.cli.commands.task_push_config:CREATE", "add a webhook"
+    ),
+    Command("task push-config get", "dragoman.cli.commands.task_push_config:GET", "show a webhook"),
     Command(
         "task push-config list",
-        "dragoman.cli.commands.task_push:LIST",
+        "dragoman.cli.commands.task_push_config:LIST",
         "list the webhooks of a task",
     ),
     Command(
-        "task push-config delete", "dragoman.cli.commands.task_push:DELETE", "remove a webhook"
+        "task push-config delete",
+        "dragoman.cli.commands.task_push_config:DELETE",
+        "remove a webhook",
     ),
     Command("auth login", "dragoman.cli.commands.auth_login:LOGIN", "get a token for an agent"),
     Command("auth status", "dragoman.cli.commands.auth:STATUS", "show the tokens that are kept"),
@@ -125,7 +131,7 @@ COMMANDS: Final = (
     Command("catalog list", "dragoman.cli.commands.catalog:LIST", "list the agents of a catalog"),
     Command(
         "task push-config listen",
-        "dragoman.cli.commands.push_listen:LISTEN",
+        "dragoman.cli.commands.task_push_config:LISTEN",
         "receive notifications",
     ),
     Command(
@@ -151,7 +157,7 @@ COMMANDS: Final = (
     ),
     Command(
         "keys rotate-push-key",
-        "dragoman.cli.commands.keys_push:ROTATE",
+        "dragoman.cli.commands.keys_sign:ROTATE",
         "change the key of webhooks",
     ),
     Command(

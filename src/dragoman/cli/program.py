@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from dragoman.cli.command import Body, Invocation, build_parsers
 from dragoman.cli.errors import INTERRUPTED, USAGE, Failure, failure_of
-from dragoman.cli.options.options import CONFIG, DEBUG, OUTPUT, STREAM, VERBOSE, Option
+from dragoman.cli.options.options import CONFIG, DEBUG, GLOBAL, OUTPUT, STREAM, VERBOSE, Option
 from dragoman.cli.options.parser import Shown
 from dragoman.cli.options.settings import NO_SETTINGS, Given, Settings, read_settings
 from dragoman.cli.options.view import described
@@ -92,10 +92,11 @@ class _Run:
         if body.calls_agents:
             self._settings = read_settings(given, surroundings)
             self._progress = Progress(self._settings, surroundings.program)
-        elif given:
-            raise UsageError(f"{given[0].flag} is no option of {arguments.command.name}")
+        else:
+            _check_own(given, arguments.command.name)
         return body, Invocation(
             arguments=arguments,
+            given=tuple(given),
             settings=self._settings,
             output=self._output,
             surroundings=surroundings,
@@ -127,6 +128,14 @@ class _Run:
             failure = replace(failure, hint=progress.next_command() or help_command)
         self._output.fail(failure)
         return failure.exit_code
+
+
+def _check_own(given: Sequence[Given], command: str) -> None:
+    """Refuse the options that only commands to agents take."""
+    for one in given:
+        # Another option may have the same name.
+        if any(one.option is option for option in GLOBAL):
+            raise UsageError(f"{one.flag} is no option of {command}")
 
 
 def _glanced(arguments: Sequence[str]) -> Iterator[Given]:

@@ -6,9 +6,12 @@ Where a value may come from, strongest first: the command line or the caller, th
 
 from __future__ import annotations
 
+import inspect
+import re
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, Literal, NamedTuple, get_origin
 
 import msgspec
 from msgspec import Meta, Struct
@@ -16,46 +19,27 @@ from msgspec import Meta, Struct
 from dragoman.dialects.registry import profile_names
 from dragoman.errors import UsageError
 
-__all__ = ("Settings", "load_settings", "read_config_file")
+__all__ = (
+    "LogFormat",
+    "LogLevel",
+    "ProcessSettings",
+    "SettingField",
+    "Settings",
+    "load_settings",
+    "read_config_file",
+    "setting_fields",
+)
 
 _PREFIX: Final = "DRAGOMAN_"
-# Variables of the command line and of our tests; no settings of the server.
-_ELSEWHERE: Final = frozenset(
-    {
-        "DRAGOMAN_CONFIG",
-        "DRAGOMAN_CRASH_SEED",
-        "DRAGOMAN_FUZZ_SEED",
-        "DRAGOMAN_GRPC_PORT",
-        "DRAGOMAN_HOST",
-        "DRAGOMAN_LOG_FORMAT",
-        "DRAGOMAN_LOG_LEVEL",
-        "DRAGOMAN_OTLP",
-        "DRAGOMAN_PORT",
-        "DRAGOMAN_SOAK",
-        "DRAGOMAN_TLS_CERT",
-        "DRAGOMAN_TLS_CLIENT_CA",
-        "DRAGOMAN_TLS_KEY",
-        "DRAGOMAN_WORKERS",
-    }
-)
-
-_LISTS: Final = frozenset(
-    {
-        "card_key",
-        "cors_origins",
-        "profiles",
-        "push_allow_hosts",
-        "push_events",
-        "push_ports",
-        "trusted_proxies",
-    }
-)
-_TABLES: Final = frozenset({"rate_limit_per_operation", "rate_limit_weights"})
+_OF_TESTS: Final = frozenset({"crash_seed", "fuzz_seed", "soak"})
+"""Variables that our tests read, by the names they would have as settings."""
 
 Positive = Annotated[int, Meta(ge=1)]
 Seconds = Annotated[float, Meta(ge=0)]
 Days = Annotated[float, Meta(ge=0, le=36500)]
 PushEvent = Literal["states", "artifacts", "messages"]
+LogLevel = Literal["debug", "info", "warning", "error"]
+LogFormat = Literal["text", "json"]
 
 
 class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -227,19 +211,83 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     card_max_age_seconds: Annotated[int, Meta(ge=0)] = 3600
 
 
+class ProcessSettings(Struct, frozen=True, kw_only=True):
+    """What ``dragoman serve`` can be told beside the settings of its server.
+
+    It reads them from the same places. Whoever serves an agent by another program sees to these
+    things there, so that the variables are passed over.
+
+    Attributes:
+        host: the address to listen on.
+        port: the port to listen on; 0 picks a free one.
+        grpc_port: a port for gRPC alone, beside the one it shares.
+        tls_cert: a file with the certificate to show and its chain (PEM).
+        tls_key: a file with the private key of the certificate (PEM).
+        tls_client_ca: a file with the certificates (PEM) one of which must have signed the
+            certificate of a caller.
+        workers: how many processes serve the port; more than one need PostgreSQL.
+        otlp: the collector that spans are sent to, such as ``http://collector:4318``.
+        reload: restart when a file changes.
+        log_level: the least serious lines to log.
+        log_format: the form of log lines.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 8000
+    grpc_port: int | None = None
+    tls_cert: str | None = None
+    tls_key: str | None = None
+    tls_client_ca: str | None = None
+    workers: int = 1
+    otlp: str = ""
+    reload: bool = False
+    log_level: LogLevel = "info"
+    log_format: LogFormat = "text"
+
+
+class SettingField(NamedTuple):
+    """One setting as it is declared, for the command line and the documentation."""
+
+    name: str
+    type: object
+    default: object
+    doc: str
+
+
+@cache
+def setting_fields(kind: type[Struct] = Settings) -> Mapping[str, SettingField]:
+    """Return the settings that a struct declares, by name and in their order.
+
+    Args:
+        kind: its docstring explains its members under ``Attributes:``.
+    """
+    fields = msgspec.structs.fields(kind)
+    text = " ".join((inspect.getdoc(kind) or "").partition("Attributes:")[2].split())
+    names = "|".join(field.name for field in fields)
+    _, *pieces = re.split(rf"(?:^| )({names}): ", text)
+    docs = dict(zip(pieces[::2], pieces[1::2], strict=True))
+    return {
+        field.name: SettingField(field.name, field.type, _default(field), docs.get(field.name, ""))
+        for field in fields
+    }
+
+
+def _default(field: msgspec.structs.FieldInfo) -> object:
+    factory = field.default_factory
+    return field.default if factory is msgspec.NODEFAULT else factory()
+
+
 def load_settings(
     given: Mapping[str, object],
     environ: Mapping[str, str],
     file: Mapping[str, object] | None = None,
     *,
     file_name: str = "the config file",
-    known_elsewhere: frozenset[str] = frozenset(),
 ) -> Settings:
-    """Merge the sources of settings.
+    """Merge the sources of settings; the environment and the file may hold ``ProcessSettings``.
 
     Args:
         file_name: how people know the file.
-        known_elsewhere: names in the environment or the file that are not settings of the server.
 
     Raises:
         UsageError: a name is unknown or a value is wrong; says which, and where it came from.
@@ -247,13 +295,11 @@ def load_settings(
     merged: dict[str, object] = {}
     origin: dict[str, str] = {}
     sources = (
-        *((name, value, file_name) for name, value in (file or {}).items()),
+        *_from_file(file or {}, file_name),
         *_from_environment(environ),
         *((name, value, f"--{name.replace('_', '-')}") for name, value in given.items()),
     )
     for name, value, place in sources:
-        if name in known_elsewhere:
-            continue
         if name not in Settings.__struct_fields__:
             raise UsageError(f"{place}: there is no setting called {name!r}")
         merged[name], origin[name] = value, place
@@ -271,19 +317,29 @@ def load_settings(
     return settings
 
 
+def _from_file(file: Mapping[str, object], place: str) -> Iterator[tuple[str, object, str]]:
+    for name, value in file.items():
+        if name not in ProcessSettings.__struct_fields__:
+            yield name, value, place
+
+
 def _from_environment(environ: Mapping[str, str]) -> Iterator[tuple[str, object, str]]:
+    # The file itself is named by a variable, and not by a file.
+    others = {*ProcessSettings.__struct_fields__, "config", *_OF_TESTS}
     for variable, text in environ.items():
-        if variable.startswith(_PREFIX) and variable not in _ELSEWHERE:
-            name = variable.removeprefix(_PREFIX).lower()
+        name = variable.removeprefix(_PREFIX).lower()
+        if variable.startswith(_PREFIX) and name not in others:
             yield name, _split(name, text), variable
 
 
 def _split(name: str, text: str) -> object:
     """Read what stands in the environment for a list (``a,b``) or a table (``a=1,b=2``)."""
+    field = setting_fields().get(name)
+    kind = get_origin(field.type) if field is not None else None
     parts = [part.strip() for part in text.split(",") if part.strip()]
-    if name in _LISTS:
+    if kind is tuple:
         return parts
-    if name in _TABLES:
+    if kind is dict:
         pairs = (part.partition("=") for part in parts)
         return {key.strip(): value.strip() for key, _, value in pairs}
     return text

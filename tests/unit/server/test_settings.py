@@ -128,14 +128,16 @@ def test_variables_of_others_are_left_alone() -> None:
         "DRAGOMAN_TLS_CLIENT_CA",
         "DRAGOMAN_LOG_LEVEL",
         "DRAGOMAN_LOG_FORMAT",
+        "DRAGOMAN_RELOAD",
+        "DRAGOMAN_WORKERS",
     ],
 )
 def test_variables_of_the_command_line_are_left_alone(variable: str) -> None:
     assert load_settings({}, {variable: "x"}) == Settings()
 
 
-def test_names_that_belong_elsewhere_are_left_alone() -> None:
-    settings = load_settings({}, {}, {"port": 9000}, known_elsewhere=frozenset({"port"}))
+def test_what_the_process_is_told_is_left_alone() -> None:
+    settings = load_settings({}, {}, {"port": 9000})
     assert settings == Settings()
 
 

@@ -9,12 +9,9 @@ import msgspec
 from msgspec.structs import replace
 
 from dragoman.cli.chat.commands import COMMANDS, command_called, likely
-from dragoman.cli.chat.completion import completions
 from dragoman.cli.chat.conversation import Conversation, Exchange
 from dragoman.cli.chat.forms import Form, form_of
-from dragoman.cli.chat.keyboard import Keyboard, Reads
-from dragoman.cli.chat.prompt import Prompt
-from dragoman.cli.chat.signals import interruptible
+from dragoman.cli.chat.terminal import Keyboard, Prompt, Reads, completions, interruptible
 from dragoman.cli.chat.turn import Ending, Turn
 from dragoman.cli.chat.view import View
 from dragoman.cli.command import Invocation

@@ -15,11 +15,11 @@ from typing import Final
 
 from msgspec import Struct
 
-from dragoman.cli.chat.signals import heeding
+from dragoman.cli.chat.terminal import heeding
 from dragoman.cli.chat.view import View
 from dragoman.cli.options.settings import Settings
+from dragoman.cli.session.following import within_budget
 from dragoman.cli.session.session import Session
-from dragoman.cli.session.waiting import within_budget
 from dragoman.client.following.progress import Progress
 from dragoman.client.transports.base import Frame
 from dragoman.errors import DragomanError, InvalidAgentResponseError

@@ -13,11 +13,10 @@ from dragoman.cli.command import Body, Invocation
 from dragoman.cli.options import values
 from dragoman.cli.options.options import AGENT_CARD, CLIENT_SECRET, ENDPOINT, Option
 from dragoman.cli.options.parser import Parser
-from dragoman.cli.session.authority_http import asking
+from dragoman.cli.session.authorities import asking
 from dragoman.cli.session.card_source import placed
-from dragoman.cli.session.logins import Login, LoginFile
+from dragoman.cli.session.logins import Login, LoginFile, logins_for
 from dragoman.cli.session.session import run_async
-from dragoman.cli.session.signed_in import logins_for
 from dragoman.cli.session.target import target_of
 from dragoman.cli.views.auth import login_document, login_lines
 from dragoman.cli.views.labels import Lines

@@ -17,13 +17,11 @@ from dragoman.cli.options import values
 from dragoman.cli.options.options import CLIENT_SECRET, Option
 from dragoman.cli.options.parser import Parser
 from dragoman.cli.options.settings import Settings
-from dragoman.cli.session.authorities import Authority, Wish, find_authority
-from dragoman.cli.session.authority_http import asking
+from dragoman.cli.session.authorities import Authority, Wish, asking, find_authority
 from dragoman.cli.session.card_source import fetch_card
 from dragoman.cli.session.credentials import check_sources
-from dragoman.cli.session.logins import FLOWS, Flow, Login, LoginFile
+from dragoman.cli.session.logins import FLOWS, Flow, Login, LoginFile, origins_of
 from dragoman.cli.session.session import run_async
-from dragoman.cli.session.signed_in import origins_of
 from dragoman.cli.session.target import Target, target_of
 from dragoman.cli.views.auth import login_document, login_lines
 from dragoman.client.discovery.cards import read_card

@@ -6,14 +6,19 @@ from pathlib import Path
 from typing import Final
 
 from dragoman.cli.command import Body, Invocation
-from dragoman.cli.commands.card_check import advice_on, findings_in, is_of_1_0
 from dragoman.cli.errors import CARD_INVALID, CliError, Failure
 from dragoman.cli.options import values
+from dragoman.cli.options.catalog_reference import CatalogReference
 from dragoman.cli.options.options import AGENT_CARD, Option
 from dragoman.cli.options.parser import Parser
-from dragoman.cli.session.card_source import CardDocument, fetch_card
-from dragoman.cli.session.card_trust import JWKS, REQUIRE_SIGNATURE, signature_of
-from dragoman.cli.session.catalog_reference import CatalogReference
+from dragoman.cli.session.card_check import advice_on, findings_in, is_of_1_0
+from dragoman.cli.session.card_source import (
+    JWKS,
+    REQUIRE_SIGNATURE,
+    CardDocument,
+    fetch_card,
+    signature_of,
+)
 from dragoman.cli.session.session import opened, run_async
 from dragoman.cli.session.target import Target, target_of
 from dragoman.cli.views.card import card_lines

@@ -10,8 +10,7 @@ import msgspec
 from dragoman.cli.command import Body, Invocation
 from dragoman.cli.options.options import CATALOG
 from dragoman.cli.options.parser import Parser
-from dragoman.cli.session.catalog_loading import load_catalog
-from dragoman.cli.session.catalogs import Entry
+from dragoman.cli.session.catalogs import Entry, load_catalog
 from dragoman.cli.session.session import run_async
 from dragoman.cli.views.labels import Lines
 from dragoman.errors import UsageError

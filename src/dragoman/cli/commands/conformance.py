@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Final
 
 from dragoman.cli.command import Body, Invocation
-from dragoman.cli.commands.card_check import findings_in
 from dragoman.cli.errors import (
     AUTH_FAILED,
     CREDENTIALS_MISSING,
@@ -24,6 +23,7 @@ from dragoman.cli.errors import (
     CliError,
 )
 from dragoman.cli.options import values
+from dragoman.cli.options.catalog_reference import CatalogReference
 from dragoman.cli.options.options import (
     A2A_VERSION,
     AGENT_CARD,
@@ -35,13 +35,13 @@ from dragoman.cli.options.options import (
 )
 from dragoman.cli.options.parser import Parser
 from dragoman.cli.options.settings import Settings
-from dragoman.cli.session.authority_http import asking
+from dragoman.cli.session.authorities import asking
+from dragoman.cli.session.card_check import findings_in
 from dragoman.cli.session.card_source import CardDocument, certificate_for, fetch_card
-from dragoman.cli.session.catalog_reference import CatalogReference
-from dragoman.cli.session.conformance_interfaces import NotSpokenError, Opener
+from dragoman.cli.session.conformance_lines import NotSpokenError, Opener
 from dragoman.cli.session.credentials import luggage_of
+from dragoman.cli.session.logins import with_logins
 from dragoman.cli.session.session import run_async
-from dragoman.cli.session.signed_in import with_logins
 from dragoman.cli.session.target import FLOOR, certificate_of, target_of, tls_of
 from dragoman.cli.session.wire_log import WireLog
 from dragoman.cli.views.conformance import Report

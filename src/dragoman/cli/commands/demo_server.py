@@ -9,14 +9,16 @@ from typing import Final
 import msgspec
 
 from dragoman.cli.command import Body, Invocation
+from dragoman.cli.options.options import Option
 from dragoman.cli.options.parser import Parser
-from dragoman.cli.serving.logs import LEVELS
+from dragoman.cli.serving.options import Flag, SettingOption, option_of, serve_option, told, whole
 from dragoman.cli.serving.serve import Served, run_server
 from dragoman.cli.views.labels import Lines
 from dragoman.demo.agent import Setup, demo_agent
 from dragoman.demo.faults import with_card, with_faults
 from dragoman.errors import UsageError
 from dragoman.net.asgi import ASGIApp
+from dragoman.server.settings import setting_fields
 
 __all__ = ("DEMO_SERVER",)
 
@@ -26,82 +28,84 @@ kept in memory, and only callers on this machine are served, unless you say othe
 """
 
 
+_LIST: Final = Option[bool](
+    name="list",
+    default=False,
+    is_configurable=False,
+    help="list the scenarios, and serve nothing",
+)
+_CARD: Final = Option[str | None](
+    name="card",
+    metavar="FILE",
+    default=None,
+    is_configurable=False,
+    help="card to show instead of its own, whatever it says",
+)
+_DEFAULTS: Final = {
+    "host": "127.0.0.1",
+    "port": 8080,
+    "store": "memory:",
+    "log_level": "warning",
+}
+"""What ``serve`` has other defaults for, or takes from the environment or a file."""
+
+_SETUP: Final = setting_fields(Setup)
+
+
+def _of_setup(member: str, flag: Flag) -> SettingOption:
+    field = _SETUP[member]
+    # The help leaves out what the demo agent is called.
+    is_text = isinstance(field.default, str)
+    return option_of(field._replace(default=None) if is_text else field, flag)
+
+
+_OPTIONS: Final[tuple[Option[object], ...]] = (
+    _LIST,
+    serve_option("host"),
+    serve_option("port", default=_DEFAULTS["port"]),
+    _of_setup("name", Flag("name of the agent, for the card")),
+    _of_setup("description", Flag("what the card says it does", "TEXT")),
+    _of_setup("streaming", Flag("do not declare streaming on the card, nor offer it")),
+    _of_setup("tenants", Flag("tenant to serve as well", "NAME", name="tenant", split=whole)),
+    _of_setup(
+        "required_extensions",
+        Flag(
+            "extension that every caller must declare",
+            "URI",
+            name="require-extension",
+            split=whole,
+        ),
+    ),
+    serve_option("store", default=_DEFAULTS["store"], meaning="where tasks are kept"),
+    serve_option("public_url", spellings=("--advertise-address",)),
+    serve_option("allow_anonymous"),
+    _CARD,
+    serve_option("tls_cert", meaning="certificate to show (PEM)"),
+    serve_option("tls_key"),
+    serve_option("tls_client_ca"),
+    serve_option("log_level", default=None),
+)
+
+
 def _declare(parser: Parser) -> None:
     parser.description = (
         "Serve an agent that plays scripted scenarios, over JSON-RPC, HTTP+JSON and gRPC."
     )
     parser.epilog = _EPILOG
-    parser.add_argument(
-        "--list", action="store_true", default=False, help="list the scenarios, and serve nothing"
-    )
-    parser.add_argument(
-        "--host", default="127.0.0.1", help="address to listen on (default 127.0.0.1)"
-    )
-    parser.add_argument(
-        "--port",
-        type=int,
-        default=8080,
-        help="port to listen on; 0 picks a free one (default 8080)",
-    )
-    parser.add_argument("--name", help="name of the agent, for the card")
-    parser.add_argument("--description", metavar="TEXT", help="what the card says it does")
-    parser.add_argument(
-        "--no-streaming",
-        dest="streaming",
-        action="store_false",
-        help="do not declare streaming on the card, nor offer it",
-    )
-    parser.add_argument(
-        "--tenant", dest="tenants", metavar="NAME", action="append", help="tenant to serve as well"
-    )
-    parser.add_argument(
-        "--require-extension",
-        dest="required_extensions",
-        metavar="URI",
-        action="append",
-        help="extension that every caller must declare",
-    )
-    parser.add_argument(
-        "--store", metavar="URL", default="memory:", help="where tasks are kept (default memory:)"
-    )
-    parser.add_argument(
-        "--public-url",
-        "--advertise-address",
-        metavar="URL",
-        help="address callers use, for the card (default: worked out)",
-    )
-    parser.add_argument(
-        "--allow-anonymous",
-        action="store_true",
-        help="serve callers from other machines although nobody authenticates them",
-    )
-    parser.add_argument(
-        "--card", metavar="FILE", help="card to show instead of its own, whatever it says"
-    )
-    parser.add_argument("--tls-cert", metavar="FILE", help="certificate to show (PEM)")
-    parser.add_argument("--tls-key", metavar="FILE", help="private key of the certificate (PEM)")
-    parser.add_argument(
-        "--tls-client-ca",
-        metavar="FILE",
-        help="serve only callers who show a certificate that one of these has signed (PEM)",
-    )
-    parser.add_argument(
-        "--log-level", choices=LEVELS, default="warning", help="least serious lines to log"
-    )
+    parser.add_options(_OPTIONS)
 
 
 def _run(invocation: Invocation) -> int:
-    given = dict(vars(invocation.arguments))
-    del given["command"]
-    if given.pop("list"):
+    texts = {one.option.name: one.text for one in invocation.given}
+    if _LIST.name in texts:
         lines = Lines()
         for skill in demo_agent(Setup()).skills:
             lines.field(skill.id, skill.description)
         invocation.output.print(lines.text())
         return 0
-    own = {name: given.pop(name) for name in Setup.__struct_fields__ if name in given}
-    card = given.pop("card", None)
-    return run_server(given, partial(_load, msgspec.convert(own, Setup), card))
+    given = {**_DEFAULTS, **told(invocation.given)}
+    setup = {name: given.pop(name) for name in _SETUP if name in given}
+    return run_server(given, partial(_load, msgspec.convert(setup, Setup), texts.get(_CARD.name)))
 
 
 def _load(setup: Setup, card: str | None) -> Served:

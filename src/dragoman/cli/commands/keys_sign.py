@@ -1,9 +1,9 @@
-"""dragoman keys create-card-key and sign-card: keys of an agent, and cards that are files."""
+"""dragoman keys create-card-key, sign-card and rotate-push-key: keys that sign."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final, cast
+from typing import Final
 
 import msgspec
 from joserfc.jwk import ECKey, OKPKey, RSAKey
@@ -11,6 +11,8 @@ from joserfc.jwk import ECKey, OKPKey, RSAKey
 from dragoman.auth.cards.jws import BadSignatureError, read_jws
 from dragoman.auth.cards.signing import CardSigner
 from dragoman.cli.command import Body, Invocation
+from dragoman.cli.commands.db import STORE, store_of
+from dragoman.cli.options import values
 from dragoman.cli.options.options import Option
 from dragoman.cli.options.parser import Parser
 from dragoman.cli.views.labels import Lines
@@ -18,8 +20,15 @@ from dragoman.dialects.fields import Fields, read_json
 from dragoman.errors import A2AError, UsageError
 from dragoman.model.base import JsonObject
 from dragoman.model.cards import AgentCardSignature
+from dragoman.push.signing_keys import SigningKeys
+from dragoman.server.webhooks.keys import keys_beside
 
-__all__ = ("CREATE_CARD_KEY", "SIGN_CARD")
+__all__ = (
+    "CREATE_CARD_KEY",
+    "ROTATE",
+    "SIGN_CARD",
+)
+
 
 _RSA_BITS: Final = 3072
 """What NIST SP 800-57 asks of keys that are to last beyond 2030."""
@@ -60,7 +69,7 @@ _JKU: Final = Option[str](
 )
 
 
-# --- create-card-key ----------------------------------------------------------------------------
+# --- create-card-key ------------------------------------------------------------------------------
 
 
 def _declare_create(parser: Parser) -> None:
@@ -109,7 +118,7 @@ def _write_new(path: Path, data: bytes) -> None:
         raise UsageError(f"cannot write {path}: {error.strerror}") from None
 
 
-# --- sign-card ----------------------------------------------------------------------------------
+# --- sign-card ------------------------------------------------------------------------------------
 
 
 def _declare_sign(parser: Parser) -> None:
@@ -146,7 +155,7 @@ def _read(invocation: Invocation, name: str) -> bytes:
 
 def _signatures_of(card: JsonObject) -> list[object]:
     found = card.get("signatures")
-    return cast("list[object]", found) if isinstance(found, list) else []
+    return found if values.is_list(found) else []
 
 
 def _kids(signer: CardSigner) -> set[object]:
@@ -163,3 +172,65 @@ def _kid_of(signature: object) -> str | None:
 
 CREATE_CARD_KEY: Final = Body(run=_create, declare=_declare_create)
 SIGN_CARD: Final = Body(run=_sign, declare=_declare_sign)
+
+
+# --- rotate-push-key ------------------------------------------------------------------------------
+
+_PUSH_KEYS: Final = Option[str | None](
+    name="push-keys",
+    metavar="FILE",
+    default=None,
+    shown="that beside the store",
+    is_configurable=False,
+    help="the file with the keys, as dragoman serve is told",
+)
+_DROP_OLD: Final = Option[bool](
+    name="drop-old",
+    read=values.boolean,
+    default=False,
+    is_configurable=False,
+    help="withdraw the keys of before at once, as when somebody else may have them",
+)
+
+_EPILOG: Final = """\
+A server that runs publishes the new key at once and signs with it some minutes later, when every
+receiver has heard of it. The one before is published for an hour, so that what is on its way can
+still be verified.
+
+examples:
+  dragoman keys rotate-push-key
+  dragoman keys rotate-push-key --push-keys /etc/agent/push-keys.json --drop-old
+"""
+
+
+def _declare(parser: Parser) -> None:
+    parser.epilog = _EPILOG
+    parser.add_options((_PUSH_KEYS, STORE, _DROP_OLD))
+
+
+def _rotate(invocation: Invocation) -> int:
+    path = _path(invocation)
+    if not path.is_file():
+        raise UsageError(f"there is no {path}: a server makes it for its first webhook")
+    keys = SigningKeys(path)
+    keys.rotate(keeps_old=not invocation.settings[_DROP_OLD])
+    published = len(keys.jwks()["keys"])
+    kid = keys.newest.kid
+    invocation.output.show(
+        msgspec.json.encode({"file": str(path), "kid": kid, "published": published}),
+        lambda: Lines().field("File", path).field("Key", kid).field("Published", published),
+    )
+    return 0
+
+
+def _path(invocation: Invocation) -> Path:
+    named = invocation.settings[_PUSH_KEYS]
+    if named is not None:
+        return invocation.surroundings.folder / named
+    file = keys_beside(store_of(invocation))
+    if file is None:
+        raise UsageError("there are no keys beside this store; name their file with --push-keys")
+    return invocation.surroundings.folder / file
+
+
+ROTATE: Final = Body(run=_rotate, declare=_declare)

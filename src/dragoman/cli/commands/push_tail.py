@@ -14,11 +14,11 @@ from typing import Final, NamedTuple
 import msgspec
 
 from dragoman.cli.command import Body, Invocation
+from dragoman.cli.commands.db import STORE, keeper_of
+from dragoman.cli.commands.push import HOST, letter_name, webhook_name
 from dragoman.cli.options import values
 from dragoman.cli.options.options import Option
 from dragoman.cli.options.parser import Parser
-from dragoman.cli.session.database import STORE, keeper_of
-from dragoman.cli.session.push_letters import HOST, letter_name, webhook_name
 from dragoman.cli.views.labels import Lines
 from dragoman.clock import SystemClock
 from dragoman.model.timestamps import format_timestamp

@@ -11,12 +11,12 @@ from typing import Final, TypeAlias
 import msgspec
 
 from dragoman.cli.command import Body, Invocation
+from dragoman.cli.commands.db import STORE, keeper_of
 from dragoman.cli.commands.task import declare_task
 from dragoman.cli.errors import CliError, Failure
 from dragoman.cli.options import values
 from dragoman.cli.options.options import Option
 from dragoman.cli.options.parser import Parser
-from dragoman.cli.session.database import STORE, keeper_of
 from dragoman.cli.views.labels import Lines
 from dragoman.errors import TaskNotFoundError
 from dragoman.model.events import StreamResponse

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 from dragoman.agent.adapter_loading import AdapterFunction
 from dragoman.cli.command import Body, Invocation
-from dragoman.cli.commands.mcp_place import address_in, declare_place, serve_mcp
+from dragoman.cli.commands.mcp import address_in, declare_address, serve_mcp
 from dragoman.cli.commands.xpr_access import CHAIN_OPTIONS, access_of
 from dragoman.cli.options import values
 from dragoman.cli.options.options import Option
@@ -40,13 +40,13 @@ started this one is served, over standard input and output. Whoever is served ac
 def _declare(parser: Parser) -> None:
     parser.description = "Publish the tools that call agents by their account as an MCP server."
     parser.epilog = _EPILOG
-    declare_place(parser)
+    declare_address(parser)
     parser.add_options((_READ_ONLY, *CHAIN_OPTIONS))
 
 
 def _run(invocation: Invocation) -> int:
     # Before anything is asked: what is not installed, and what cannot be listened on.
-    make = cast("Callable[[XprTools], Any]", _SERVER.load())
+    make: Callable[[XprTools], Any] = _SERVER.load()
     address = address_in(invocation)
     access = access_of(invocation)
 

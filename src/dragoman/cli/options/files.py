@@ -11,10 +11,11 @@ import json
 import re
 import stat
 from pathlib import Path
-from typing import Final, cast
+from typing import Final
 from urllib.parse import urlsplit
 
 from dragoman.cli.options.options import PREFIX
+from dragoman.cli.options.values import is_list, is_object
 from dragoman.errors import UsageError
 
 __all__ = ("agent_file", "is_open_to_others", "nearest_file", "read_file")
@@ -99,21 +100,17 @@ def _read_json(path: Path, content: bytes) -> dict[str, str]:
         value: object = json.loads(content)
     except ValueError as problem:
         raise UsageError(f"cannot read {path}: {problem}") from None
-    if not isinstance(value, dict):
+    if not is_object(value):
         raise UsageError(f"cannot read {path}: it must hold a JSON object")
     return {
         PREFIX + name.upper().replace("-", "_"): _as_text(item)
-        for name, item in cast("dict[str, object]", value).items()
+        for name, item in value.items()
         if item is not None
     }
 
 
 def _as_text(item: object) -> str:
     """Write a JSON value as it would stand in a line of dotenv."""
-    match item:
-        case str():
-            return item
-        case list():
-            return ",".join(map(_as_text, cast("list[object]", item)))
-        case _:
-            return json.dumps(item)
+    if isinstance(item, str):
+        return item
+    return ",".join(map(_as_text, item)) if is_list(item) else json.dumps(item)

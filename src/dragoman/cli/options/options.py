@@ -74,6 +74,7 @@ class Option(Struct, Generic[T_co], frozen=True, kw_only=True):
         choices: the values worth proposing.
         is_secret: it is shown to nobody.
         is_configurable: the environment and files may set it.
+        is_checked_early: the parser itself reads it, or compares it with the choices.
     """
 
     name: str
@@ -88,6 +89,7 @@ class Option(Struct, Generic[T_co], frozen=True, kw_only=True):
     choices: tuple[str, ...] = ()
     is_secret: bool = False
     is_configurable: bool = True
+    is_checked_early: bool = False
 
     @property
     def flags(self) -> tuple[str, ...]:

@@ -153,6 +153,8 @@ class _Record(argparse.Action):
         others.setdefault("nargs", 0 if option.is_switch else None)
         others.setdefault("help", option.help)
         others["dest"] = argparse.SUPPRESS
+        if option.is_checked_early:
+            others.update({"choices": option.choices} if option.choices else {"type": option.read})
         super().__init__(option_strings, metavar=option.metavar or None, **others)
         self.option = option
         self._given = given
@@ -202,6 +204,6 @@ def _names_of(action: argparse.Action) -> tuple[str, ...]:
 
 def _choices_of(action: argparse.Action) -> tuple[str, ...]:
     if isinstance(action, _Record):
-        # Not told to argparse: the reader of the option takes other spellings, too.
+        # Mostly not told to argparse: the reader of the option takes other spellings, too.
         return action.option.choices
     return tuple(str(choice) for choice in action.choices or ())

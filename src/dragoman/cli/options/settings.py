@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
+from dragoman.cli.options.catalog_reference import catalog_reference
 from dragoman.cli.options.files import agent_file, is_open_to_others, nearest_file, read_file
 from dragoman.cli.options.options import (
     AGENT_CARD,
@@ -26,7 +27,6 @@ from dragoman.cli.options.options import (
     Option,
 )
 from dragoman.cli.output import LEAST_SECRET
-from dragoman.cli.session.catalog_reference import catalog_reference
 from dragoman.cli.surroundings import Surroundings
 from dragoman.client.discovery.addresses import card_locations, file_path
 from dragoman.errors import UsageError

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from typing import Final, cast
+from typing import Final, TypeGuard
 
 from dragoman.client.discovery.offers import BINDINGS, binding_named
 from dragoman.errors import UsageError
@@ -23,6 +23,8 @@ __all__ = (
     "choice",
     "count",
     "duration",
+    "is_list",
+    "is_object",
     "json_object",
     "page_size",
     "parameter",
@@ -127,15 +129,25 @@ def binding(value: str) -> str:
         raise ValueError(f"must be {', '.join(BINDINGS)}") from None
 
 
+def is_object(value: object) -> TypeGuard[dict[str, object]]:
+    """Whether what was read from JSON is an object."""
+    return isinstance(value, dict)
+
+
+def is_list(value: object) -> TypeGuard[list[object]]:
+    """Whether what was read from JSON is an array."""
+    return isinstance(value, list)
+
+
 def json_object(value: str) -> dict[str, object]:
     """Read a JSON object."""
     try:
         found: object = json.loads(value)
     except ValueError:
         found = None
-    if not isinstance(found, dict):
-        raise ValueError("must be a JSON object")  # noqa: TRY004 - readers raise ValueError
-    return cast("dict[str, object]", found)
+    if not is_object(found):
+        raise ValueError("must be a JSON object")
+    return found
 
 
 def parameter(value: str) -> tuple[str, str]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 import msgspec
 
 from dragoman.auth.shared.redaction import REDACTED, without_userinfo
@@ -40,7 +38,7 @@ def _plain(value: object) -> str | None:
         case bool():
             return "true" if value else "false"
         case tuple():
-            return ", ".join(map(str, cast("tuple[object, ...]", value)))
+            return ", ".join(map(str, msgspec.convert(value, tuple[object, ...])))
         case float():
             return f"{value:g}s"
         case str():

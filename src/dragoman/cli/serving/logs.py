@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import logging
 import sys
-from typing import Final
+from typing import Final, get_args
 
 import msgspec
 
 from dragoman import telemetry
 from dragoman.model.timestamps import format_timestamp
+from dragoman.server.settings import LogFormat, LogLevel
 
 __all__ = ("FORMATS", "LEVELS", "set_up_logging", "tell_replica")
 
-LEVELS: Final = ("debug", "info", "warning", "error")
-FORMATS: Final = ("text", "json")
+LEVELS: Final[tuple[str, ...]] = get_args(LogLevel)
+FORMATS: Final[tuple[str, ...]] = get_args(LogFormat)
 
 
 class _Formatter(logging.Formatter):

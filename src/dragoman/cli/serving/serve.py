@@ -19,13 +19,19 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from dragoman.cli.command import Body, Invocation
 from dragoman.cli.errors import EXIT_CODES, INTERRUPTED, USAGE
 from dragoman.cli.options.parser import Parser
-from dragoman.cli.options.values import split_list
 from dragoman.cli.serving.logs import FORMATS, LEVELS, set_up_logging, tell_replica
+from dragoman.cli.serving.options import CONFIG_FILE, OPTIONS, told
 from dragoman.cli.serving.ports import address_of, listen, listen_beside
 from dragoman.cli.serving.tracing import check_tracing, tracing
 from dragoman.clock import SystemClock
 from dragoman.errors import UsageError
-from dragoman.server.settings import Settings, load_settings, read_config_file
+from dragoman.server.settings import (
+    ProcessSettings,
+    Settings,
+    load_settings,
+    read_config_file,
+    setting_fields,
+)
 from dragoman.server.webhooks.keys import check_push
 from dragoman.stores.opening import is_shared, without_password
 
@@ -37,22 +43,6 @@ if TYPE_CHECKING:
 
 __all__ = ("SERVE", "Served", "run_server")
 
-_OWN: Final[dict[str, object]] = {
-    "host": "127.0.0.1",
-    "port": 8000,
-    "grpc_port": None,
-    "tls_cert": None,
-    "tls_key": None,
-    "tls_client_ca": None,
-    "log_level": "info",
-    "log_format": "text",
-    "otlp": "",
-    "reload": False,
-    "workers": 1,
-}
-"""What the command itself needs beside the settings of the server, with defaults."""
-
-_CONFIG_FILE: Final = "dragoman.toml"
 _SPARE_SECONDS: Final = 5
 """Beyond the grace period, for answers that are still on their way out."""
 
@@ -81,138 +71,12 @@ def _declare(parser: Parser) -> None:
         metavar="PATH[:NAME]",
         help="file with the agent, or module:variable; the variable is 'agent' unless named",
     )
-    parser.add_argument("--host", help="address to listen on (default 127.0.0.1)")
-    parser.add_argument(
-        "--port", type=int, help="port to listen on; 0 picks a free one (default 8000)"
-    )
-    parser.add_argument(
-        "--grpc-port", type=int, metavar="N", help="serve gRPC on a port of its own as well"
-    )
-    parser.add_argument(
-        "--tls-cert", metavar="FILE", help="certificate to show, with its chain (PEM)"
-    )
-    parser.add_argument("--tls-key", metavar="FILE", help="private key of the certificate (PEM)")
-    parser.add_argument(
-        "--tls-client-ca",
-        metavar="FILE",
-        help="serve only callers who show a certificate that one of these has signed (PEM)",
-    )
-    parser.add_argument(
-        "--store",
-        metavar="URL",
-        help="where tasks are kept: sqlite:///file.db, sqlite:////abs/file.db, memory: or, for "
-        f"several servers at once, postgres://user@host/database (default {Settings().store})",
-    )
-    parser.add_argument(
-        "--bus",
-        metavar="URL",
-        help="how servers on one PostgreSQL tell each other of news: nats://host:4222 "
-        "(default: by the database itself)",
-    )
-    parser.add_argument(
-        "--workers",
-        type=int,
-        metavar="N",
-        help="serve the port with so many processes, on PostgreSQL (default 1)",
-    )
-    parser.add_argument(
-        "--public-url",
-        metavar="URL",
-        help="address callers use, for the card (default: worked out)",
-    )
-    parser.add_argument(
-        "--allow-anonymous",
-        action="store_true",
-        help="serve callers from other machines although nobody authenticates them",
-    )
-    parser.add_argument(
-        "--api-keys",
-        metavar="FILE",
-        help="serve callers who show one of these keys (see 'dragoman keys')",
-    )
-    parser.add_argument(
-        "--rate-limit",
-        metavar="RATE",
-        help="how often one caller may ask, such as 600/min (default: as often as it likes)",
-    )
-    parser.add_argument(
-        "--card-key",
-        metavar="FILE",
-        action="append",
-        help="sign the card with this private key; a further one is only published",
-    )
-    _declare_push(parser)
-    parser.add_argument(
-        "--strict-versions",
-        action="store_true",
-        help="read every version by the letter, without allowance for the habits of clients",
-    )
-    parser.add_argument(
-        "--otlp",
-        metavar="URL",
-        help="send spans to this collector of OpenTelemetry, such as http://collector:4318",
-    )
-    parser.add_argument("--reload", action="store_true", help="start anew when a file changes")
-    parser.add_argument(
-        "--log-level", choices=LEVELS, help="least serious lines to log (default info)"
-    )
-    parser.add_argument("--log-format", choices=FORMATS, help="form of log lines (default text)")
-    parser.add_argument("--config", metavar="FILE", help=f"settings file (default {_CONFIG_FILE})")
-
-
-def _declare_push(parser: Parser) -> None:
-    parser.add_argument(
-        "--no-push", dest="push", action="store_false", help="let nobody register webhooks"
-    )
-    parser.add_argument(
-        "--push-allow-http",
-        action="store_true",
-        help="call webhooks by http, too, which others can read and change on the way",
-    )
-    parser.add_argument(
-        "--push-allow-hosts",
-        metavar="HOSTS",
-        action="extend",
-        type=split_list,
-        help="webhooks that may be on inner networks: hosts, addresses and networks, each perhaps "
-        "with a port, such as hooks.corp.example,10.1.0.0/16,localhost:*",
-    )
-    parser.add_argument(
-        "--push-ports",
-        metavar="PORTS",
-        action="extend",
-        type=split_list,
-        help="ports at which webhooks may be called anywhere (default 80,443)",
-    )
-    parser.add_argument(
-        "--push-events",
-        metavar="KINDS",
-        action="extend",
-        type=split_list,
-        help="what webhooks are told of: states, artifacts, messages (default states)",
-    )
-    parser.add_argument(
-        "--push-signing",
-        metavar="KIND",
-        help="how notifications are signed: jwt or none (default jwt)",
-    )
-    parser.add_argument(
-        "--push-keys",
-        metavar="FILE",
-        help="private keys that sign notifications; made when it is missing (default: a file "
-        "beside the store)",
-    )
-    parser.add_argument(
-        "--push-challenge",
-        action="store_true",
-        help="register only webhooks that send back what they are asked",
-    )
+    parser.add_options(OPTIONS)
 
 
 def _run(invocation: Invocation) -> int:
-    given = {name: value for name, value in vars(invocation.arguments).items() if name != "command"}
-    reference = given.pop("agent")
-    return run_server(given, partial(_load, reference), watch=reference)
+    reference = invocation.arguments.agent
+    return run_server(told(invocation.given), partial(_load, reference), watch=reference)
 
 
 def _load(reference: str) -> Served:
@@ -256,14 +120,14 @@ def _serve_until_stopped(given: dict[str, object], load: Callable[[], Served], w
     path = _config_file(config if isinstance(config, str) else None)
     file = {} if path is None else read_config_file(path)
     own = {
-        name: given.pop(name, os.environ.get(f"DRAGOMAN_{name.upper()}", file.get(name, default)))
-        for name, default in _OWN.items()
+        name: given.pop(
+            name, os.environ.get(f"DRAGOMAN_{name.upper()}", file.get(name, field.default))
+        )
+        for name, field in setting_fields(ProcessSettings).items()
     }
     _check_choice("log_level", own["log_level"], LEVELS)
     _check_choice("log_format", own["log_format"], FORMATS)
-    settings = load_settings(
-        given, os.environ, file, file_name=str(path), known_elsewhere=frozenset(_OWN)
-    )
+    settings = load_settings(given, os.environ, file, file_name=str(path))
     check_push(settings)
     check_tracing(str(own["otlp"]))
     _tls(own)
@@ -285,7 +149,7 @@ def _config_file(path: str | None) -> Path | None:
     named = path or os.environ.get("DRAGOMAN_CONFIG")
     if named:
         return Path(named)
-    default = Path(_CONFIG_FILE)
+    default = Path(CONFIG_FILE)
     return default if default.is_file() else None
 
 

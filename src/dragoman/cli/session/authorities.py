@@ -6,7 +6,9 @@ names somebody else, the user has to name them as well.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Final
 
 import httpx2
@@ -15,12 +17,20 @@ from msgspec.structs import replace
 
 from dragoman.auth.outgoing.metadata import Endpoints, discover, read_metadata
 from dragoman.auth.outgoing.origins import origin_of
+from dragoman.cli.options.settings import Settings
 from dragoman.cli.session.logins import Flow
+from dragoman.cli.session.target import tls_of
 from dragoman.errors import UsageError
 from dragoman.model.cards import AgentCard
 from dragoman.model.security import OAuth2SecurityScheme, SecurityScheme
 
-__all__ = ("Authority", "Wish", "find_authority")
+__all__ = (
+    "Authority",
+    "Wish",
+    "asking",
+    "find_authority",
+)
+
 
 _OPENID: Final = "/.well-known/openid-configuration"
 _NAME_IT: Final = "name who issues tokens with --issuer or --token-url"
@@ -170,3 +180,17 @@ def _check_trust(authority: str, endpoints: Endpoints, agent: str, *, has_secret
             f"the card would have the secret of your client sent to {endpoints.token_url}: if you "
             f"trust {authority}, name it with --issuer or --token-url"
         )
+
+
+@asynccontextmanager
+async def asking(settings: Settings, folder: Path) -> AsyncGenerator[httpx2.AsyncClient | None]:
+    """Give a client that trusts ``--ca-cert``; None where the machine's own authorities will do.
+
+    ``--insecure`` is about the agent, and not about who is shown secrets.
+    """
+    tls = replace(tls_of(settings, folder), is_insecure=False, certificate=None)
+    if tls.ca_file is None:
+        yield None
+        return
+    async with httpx2.AsyncClient(verify=tls.http()) as client:
+        yield client

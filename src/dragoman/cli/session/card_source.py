@@ -1,4 +1,4 @@
-"""Finding the card of an agent as the very bytes that the agent, or the file, has."""
+"""Cards of agents: the very bytes that the agent or file has, and what signatures show."""
 
 from __future__ import annotations
 
@@ -6,18 +6,20 @@ import asyncio
 from collections.abc import Mapping
 from contextlib import aclosing
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from msgspec import Raw
 
+from dragoman.auth.cards.keys import TrustedKeys
+from dragoman.auth.cards.signing import verify_card
 from dragoman.auth.outgoing.certificates import ClientCertificate
 from dragoman.auth.outgoing.origins import origin_of
 from dragoman.cli.command import Invocation
-from dragoman.cli.errors import CliError, failure_of
-from dragoman.cli.options.options import DEBUG
-from dragoman.cli.session.catalog_loading import load_catalog
-from dragoman.cli.session.catalog_reference import CatalogReference
-from dragoman.cli.session.catalogs import find_entry
+from dragoman.cli.errors import CARD_INVALID, CliError, Failure, failure_of
+from dragoman.cli.options import values
+from dragoman.cli.options.catalog_reference import CatalogReference
+from dragoman.cli.options.options import DEBUG, Option
+from dragoman.cli.session.catalogs import find_entry, load_catalog
 from dragoman.cli.session.credentials import card_failure, luggage_of
 from dragoman.cli.session.target import FLOOR, certificate_of, tls_of
 from dragoman.cli.session.wire_log import WireLog
@@ -32,7 +34,15 @@ from dragoman.clock import SystemClock
 from dragoman.errors import DragomanError
 from dragoman.model.cards import AgentInterface
 
-__all__ = ("CardDocument", "certificate_for", "fetch_card", "placed")
+__all__ = (
+    "JWKS",
+    "REQUIRE_SIGNATURE",
+    "CardDocument",
+    "certificate_for",
+    "fetch_card",
+    "placed",
+    "signature_of",
+)
 
 
 class CardDocument(NamedTuple):
@@ -141,3 +151,49 @@ class _Kept(CardCache):
         """Keep it."""
         del headers, answer, now_ms
         self.content, self.place = body, url
+
+
+JWKS: Final = Option[str | None](
+    name="jwks",
+    metavar="FILE|URL",
+    default=None,
+    is_configurable=False,
+    help="keys to trust for the signatures of the card",
+)
+REQUIRE_SIGNATURE: Final = Option[bool](
+    name="require-signature",
+    read=values.boolean,
+    default=False,
+    is_configurable=False,
+    help="fail unless a trusted key has signed the card",
+)
+
+
+async def signature_of(invocation: Invocation, found: CardDocument) -> str:
+    """Tell whether a card is verified, unverifiable, or not signed at all (absent).
+
+    Raises:
+        CliError: it is not verified, though the user requires that.
+        UsageError: the keys cannot be read.
+    """
+    settings = invocation.settings
+    verification = await verify_card(found.content, _keys(invocation, found))
+    if verification.outcome == "verified":
+        return f"verified {verification.kid}".rstrip()
+    if settings[REQUIRE_SIGNATURE]:
+        message = f"{found.place} has no signature to rely on: {verification.reason}"
+        raise CliError(Failure(CARD_INVALID, message, "name the keys to trust with --jwks"))
+    if verification.outcome == "unverifiable":
+        invocation.output.warn(f"the signature cannot be verified: {verification.reason}")
+    return verification.outcome
+
+
+def _keys(invocation: Invocation, found: CardDocument) -> TrustedKeys:
+    """Return the keys to trust: those that are given, and those at the origin of the card."""
+    given = invocation.settings[JWKS]
+    own = (origin_of(found.place),) if found.place.startswith("https://") else ()
+    if given is None:
+        return TrustedKeys(jku=own)
+    if "://" in given:
+        return TrustedKeys(jku=(*own, given))
+    return TrustedKeys(invocation.surroundings.folder / given, jku=own)

@@ -1,26 +1,41 @@
-"""AI catalogs: what they say, and which entry is meant. Nothing is fetched here.
+"""AI catalogs: loading them, what they say, and which entry is meant (A2ACLI_CARD_GET_005).
 
 A catalog is not trusted more than its place: one from the network leads to https or to its own
-origin, and never to a file.
+origin, and never to a file. How large, how deep and how many is limited: no catalog can keep a
+program busy for long.
 """
 
 from __future__ import annotations
 
+import asyncio
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import aclosing
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 from urllib.parse import urljoin, urlsplit
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from dragoman.auth.outgoing.origins import origin_of
+from dragoman.cli.command import Invocation
 from dragoman.cli.errors import CARD_NOT_FOUND, CliError, Failure
-from dragoman.client.discovery.addresses import file_path
+from dragoman.cli.session.target import tls_of
+from dragoman.client.discovery.addresses import card_locations, file_path
+from dragoman.client.transports.http_pool import HttpPool, read_body
 from dragoman.errors import UsageError
 
-__all__ = ("CATALOG_TYPE", "Entry", "find_entry", "has_origin", "missing", "read_entries")
+__all__ = (
+    "CATALOG_TYPE",
+    "Entry",
+    "find_entry",
+    "has_origin",
+    "load_catalog",
+    "missing",
+    "read_entries",
+)
+
 
 CATALOG_TYPE: Final = "application/ai-catalog+json"
 _CARD_TYPE: Final = "application/a2a-agent-card+json"
@@ -137,3 +152,147 @@ def has_origin(url: str, other: str) -> bool:
 def missing(message: str) -> CliError:
     """Return the failure of a reference that leads nowhere."""
     return CliError(Failure(CARD_NOT_FOUND, message, "see what there is with catalog list"))
+
+
+# --- loading --------------------------------------------------------------------------------------
+
+_WELL_KNOWN: Final = "/.well-known/ai-catalog.json"
+_RELATION: Final = "ai-catalog"
+_LINK: Final = re.compile(r"<([^>]*)>([^<]*)")
+_REL: Final = re.compile(r";\s*rel\s*=\s*\"?([^\";,]*)", re.IGNORECASE)
+
+_MAX_BYTES: Final = 4 * 1024 * 1024
+"""Of one document; that is some ten thousand entries."""
+
+_MAX_DEPTH: Final = 4
+"""Catalogs in catalogs."""
+
+_MAX_DOCUMENTS: Final = 32
+"""All in all."""
+
+_MAX_REDIRECTS: Final = 5
+_REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
+_SECONDS: Final = 30.0
+
+
+class _Loaded(NamedTuple):
+    """A catalog, and where it is: a URL or a path."""
+
+    content: bytes
+    place: str
+
+
+async def load_catalog(invocation: Invocation, place: str) -> tuple[Entry, ...]:
+    """Return the entries of a catalog, and of those that it holds.
+
+    Args:
+        place: a host, a URL or a path.
+
+    Raises:
+        CliError: there is no catalog.
+        ClientError: it cannot be asked for.
+        UsageError: it is no address, or a catalog leads where it must not.
+    """
+    folder = invocation.surroundings.folder
+    path = file_path(place)
+    if path is None and (folder / place).is_file():
+        path = Path(place)
+    first: str | Path = folder / path if path is not None else place
+    # Credentials are for agents: no catalog is shown any.
+    async with aclosing(HttpPool(tls_of(invocation.settings, folder))) as pool:
+        return tuple([entry async for entry in _walk(invocation, pool, first)])
+
+
+async def _walk(invocation: Invocation, pool: HttpPool, first: str | Path) -> AsyncIterator[Entry]:
+    waiting: list[tuple[str | Path | _Loaded, int]] = [(first, 1)]
+    seen: set[str] = set()
+    for _ in range(_MAX_DOCUMENTS):
+        if not waiting:
+            return
+        source, depth = waiting.pop(0)
+        if not isinstance(source, _Loaded):
+            if str(source) in seen:
+                continue
+            seen.add(str(source))
+            source = await _load(pool, source)
+        for entry in read_entries(source.content, source.place):
+            if isinstance(entry, str):
+                invocation.output.warn(entry)
+            elif entry.kind != CATALOG_TYPE:
+                yield entry
+            elif depth < _MAX_DEPTH:
+                waiting.append((_nested(entry), depth + 1))
+            else:
+                invocation.output.warn(f"{entry.identifier} is nested too deep, and left out")
+    if waiting:
+        invocation.output.warn(f"{first} holds more than {_MAX_DOCUMENTS} catalogs")
+
+
+def _nested(entry: Entry) -> str | Path | _Loaded:
+    """Return the catalog that an entry holds, or where it is."""
+    if isinstance(entry.data, Raw):
+        return _Loaded(bytes(entry.data), entry.place)
+    return entry.target()
+
+
+async def _load(pool: HttpPool, place: str | Path) -> _Loaded:
+    if isinstance(place, Path):
+        return _Loaded(await asyncio.to_thread(_read_file, place), str(place))
+    whole = place if "://" in place else _with_scheme(place)
+    url = urlsplit(whole)
+    if url.path not in ("", "/"):
+        return await _fetch(pool, whole)
+    origin = f"{url.scheme}://{url.netloc}"
+    try:
+        return await _fetch(pool, origin + _WELL_KNOWN)
+    except CliError:
+        advertised = await _advertised(pool, f"{origin}/")
+        if advertised is None:
+            raise
+    return await _fetch(pool, advertised)
+
+
+def _with_scheme(place: str) -> str:
+    """Complete a host as that of an agent is completed."""
+    host, slash, path = place.partition("/")
+    return card_locations(host)[0].partition("/.well-known/")[0] + slash + path
+
+
+async def _fetch(pool: HttpPool, url: str) -> _Loaded:
+    headers = {"Accept": f"{CATALOG_TYPE}, application/json"}
+    place = url
+    for _ in range(_MAX_REDIRECTS + 1):
+        async with pool.exchange("GET", place, headers=headers, read_seconds=_SECONDS) as response:
+            if response.status_code not in _REDIRECTS:
+                if response.status_code != 200:
+                    raise missing(f"{place} answers with HTTP status {response.status_code}")
+                return _Loaded(await read_body(response, _MAX_BYTES), place)
+            target = urljoin(place, response.headers.get("location", ""))
+        if not has_origin(target, place):
+            raise missing(f"{place} redirects to {target}: name that if you trust it")
+        place = target
+    raise missing(f"{url} redirects more than {_MAX_REDIRECTS} times")
+
+
+async def _advertised(pool: HttpPool, url: str) -> str | None:
+    """Return the catalog that a site tells of in its headers (RFC 8288), None without one."""
+    async with pool.exchange("GET", url, headers={}, read_seconds=_SECONDS) as response:
+        header = response.headers.get("link", "")
+    for target, parameters in _LINK.findall(header):
+        relation = _REL.search(parameters)
+        found = urljoin(url, target)
+        is_safe = urlsplit(found).scheme == "https" or has_origin(found, url)
+        if relation is not None and _RELATION in relation[1].lower().split() and is_safe:
+            return found
+    return None
+
+
+def _read_file(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            content = file.read(_MAX_BYTES + 1)
+    except OSError as problem:
+        raise missing(f"cannot read {path}: {problem.strerror}") from None
+    if len(content) > _MAX_BYTES:
+        raise missing(f"{path} has more than {_MAX_BYTES} bytes")
+    return content

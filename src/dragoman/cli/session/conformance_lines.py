@@ -1,4 +1,4 @@
-"""The lines of the checker: bytes to an agent and back, with the user's certificates and secrets.
+"""What the checker asks an agent through: interfaces of its card, with the user's secrets.
 
 What goes wrong on the way is told to the checks in one form; nothing of what is carried is read.
 """
@@ -7,21 +7,39 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from typing import Any, Final
 from urllib.parse import urlencode
 
-from dragoman.auth.outgoing.errors import CredentialsError
+from msgspec import Struct
+from msgspec.structs import replace
+
+from dragoman.auth.outgoing.errors import CredentialsError, MissingCredentialsError
+from dragoman.auth.outgoing.origins import origin_of
+from dragoman.auth.outgoing.requirements import Held, choose
+from dragoman.bindings.grpc.base import is_installed
 from dragoman.cli.session.wire_log import WireLog
-from dragoman.client.discovery.addresses import GrpcTarget
+from dragoman.client.discovery.addresses import GrpcTarget, grpc_target, reachable_url
 from dragoman.client.errors import ClientError
 from dragoman.client.transports.http_pool import HttpPool
 from dragoman.client.transports.request_headers import RequestHeaders
 from dragoman.client.transports.tls import Tls
+from dragoman.conformance.cards import Declared
+from dragoman.conformance.forms import FORM_0_3, FORM_1_0
+from dragoman.conformance.interface import Interface
 from dragoman.conformance.lines import HttpReply, HttpRequest, NoAnswerError, RpcStatusError
+from dragoman.conformance.over_jsonrpc import JsonRpcInterface
+from dragoman.conformance.over_rest import RestInterface
 from dragoman.errors import UsageError
+from dragoman.model.cards import AgentCard
 
-__all__ = ("ChannelLine", "PoolLine")
+__all__ = (
+    "ChannelLine",
+    "NotSpokenError",
+    "Opener",
+    "PoolLine",
+)
+
 
 _UNAVAILABLE: Final = 14
 _DETAILS: Final = "grpc-status-details-bin"
@@ -34,16 +52,16 @@ class PoolLine:
         read_seconds: how long to wait for the next bytes.
     """
 
-    def __init__(self, pool: HttpPool, escort: RequestHeaders, *, read_seconds: float) -> None:
+    def __init__(self, pool: HttpPool, headers: RequestHeaders, *, read_seconds: float) -> None:
         self._pool = pool
-        self._escort = escort
+        self._request_headers = headers
         self._read_seconds = read_seconds
 
     @asynccontextmanager
     async def exchange(self, request: HttpRequest) -> AsyncGenerator[HttpReply]:
         """Send a request; the body of the reply is read inside."""
         try:
-            attached = await self._escort.attachment_for(request.url)
+            attached = await self._request_headers.attachment_for(request.url)
             url = request.url
             if attached.query:
                 url += f"{'&' if '?' in url else '?'}{urlencode(attached.query)}"
@@ -69,10 +87,10 @@ class ChannelLine:
     """A line over gRPC, on a channel of its own."""
 
     def __init__(
-        self, target: GrpcTarget, escort: RequestHeaders, *, tls: Tls, log: WireLog
+        self, target: GrpcTarget, headers: RequestHeaders, *, tls: Tls, log: WireLog
     ) -> None:
         self._target = target
-        self._escort = escort
+        self._request_headers = headers
         self._tls = tls
         self._log = log
         # The library comes without types, is optional, and takes its time to import.
@@ -86,7 +104,7 @@ class ChannelLine:
         """Call a method and yield the messages that come, until the server ends the call."""
         channel = self._channel = self._channel or self._open()
         try:
-            attached = await self._escort.attachment_for(self._target.origin)
+            attached = await self._request_headers.attachment_for(self._target.origin)
         except CredentialsError as problem:
             raise NoAnswerError(str(problem)) from problem
         self._log.tell(">", f"{path} {len(message)} bytes")
@@ -127,3 +145,112 @@ class ChannelLine:
         if code == _UNAVAILABLE and _DETAILS not in trailing:
             return NoAnswerError(f"{self._target.origin}: {details}")
         return RpcStatusError(code, details, trailing.get(_DETAILS))
+
+
+# What the checker speaks; older versions have forms of their own on the other bindings.
+_RPC_FORMS: Final = {"1.0": FORM_1_0, "0.3": FORM_0_3, "0.2": FORM_0_3}
+
+
+class NotSpokenError(Exception):
+    """An interface cannot be asked from here; the text says why."""
+
+
+class Opener(Struct, frozen=True, kw_only=True):
+    """Opens the interfaces of one card.
+
+    Attributes:
+        card: what was read of it; None if that could not be done, and then nothing is shown to
+            the agent: nobody can tell what it asks for.
+        url: where the card was; "" if it is the user's own.
+        headers: what goes along to the origin of the card.
+        held: what can be shown to the agent.
+        stack: closes what was opened, when all is done.
+        pool: connections over HTTP that need no certificate of the client.
+    """
+
+    card: AgentCard | None
+    url: str
+    headers: dict[str, str]
+    held: Held | None
+    tls: Tls
+    log: WireLog
+    stack: AsyncExitStack
+    pool: HttpPool
+    read_seconds: float
+
+    async def card_headers(self) -> dict[str, str]:
+        """Return the headers that the card comes with; none if it does not come again."""
+        line = PoolLine(self.pool, self._bare_headers(self.url), read_seconds=self.read_seconds)
+        request = HttpRequest(verb="GET", url=self.url, headers={"A2A-Version": "1.0"})
+        try:
+            async with line.exchange(request) as reply:
+                return dict(reply.headers)
+        except NoAnswerError:
+            return {}
+
+    async def open(self, declared: Declared) -> Interface:
+        """Open an interface.
+
+        Raises:
+            NotSpokenError: that cannot be done.
+        """
+        if declared.binding == "GRPC":
+            return await self._open_grpc(declared)
+        if declared.binding not in ("JSONRPC", "HTTP+JSON"):
+            raise NotSpokenError(f"{declared.binding} is no binding of A2A")
+        url = reachable_url(declared.url, self.url)
+        if not url.startswith(("http://", "https://")):
+            raise NotSpokenError(f"{declared.url!r} is no URL of HTTP")
+        line = await self._http_line(url)
+        form = _RPC_FORMS.get(declared.version)
+        if declared.binding == "JSONRPC" and form is not None:
+            return JsonRpcInterface(
+                line, url, version=declared.version, form=form, tenant=declared.tenant
+            )
+        _check_version(declared)
+        return RestInterface(line, url, version=declared.version, tenant=declared.tenant)
+
+    async def _open_grpc(self, declared: Declared) -> Interface:
+        _check_version(declared)
+        target = grpc_target(declared.url, self.url)
+        if target is None:
+            raise NotSpokenError(f"{declared.url!r} is no address of gRPC")
+        if self.tls.is_insecure or not is_installed():
+            raise NotSpokenError("gRPC is not installed, or cannot do without verification")
+        # This imports protobuf, which is optional and takes its time.
+        from dragoman.conformance.over_grpc import GrpcInterface  # noqa: PLC0415 - see above
+
+        line = await self._grpc_line(target)
+        return GrpcInterface(line, version=declared.version, tenant=declared.tenant)
+
+    async def _http_line(self, url: str) -> PoolLine:
+        headers, tls = self._request_headers(origin_of(url))
+        pool = self.pool
+        if tls is not self.tls:
+            pool = await self.stack.enter_async_context(aclosing(HttpPool(tls)))
+        return PoolLine(pool, headers, read_seconds=self.read_seconds)
+
+    async def _grpc_line(self, target: GrpcTarget) -> ChannelLine:
+        headers, tls = self._request_headers(target.origin)
+        line = ChannelLine(target, headers, tls=tls, log=self.log)
+        return await self.stack.enter_async_context(aclosing(line))
+
+    def _request_headers(self, origin: str) -> tuple[RequestHeaders, Tls]:
+        own = origin_of(self.url) if self.url else ""
+        if self.held is None or self.card is None:
+            return self._bare_headers(origin), self.tls
+        try:
+            choice = choose(self.card, self.held, origin=origin, own_origin=own)
+        except MissingCredentialsError as problem:
+            raise NotSpokenError(str(problem)) from problem
+        certificate = choice.certificate
+        tls = self.tls if certificate is None else replace(self.tls, certificate=certificate)
+        return RequestHeaders(own or origin, self.headers, choice), tls
+
+    def _bare_headers(self, url: str) -> RequestHeaders:
+        return RequestHeaders(origin_of(self.url or url), self.headers)
+
+
+def _check_version(declared: Declared) -> None:
+    if declared.version != "1.0":
+        raise NotSpokenError(f"{declared.version} is checked over JSON-RPC only, and from 0.2 on")

@@ -3,28 +3,59 @@
 Streaming, going on after a cut, and looking again and again where an agent does not stream are the
 client's business. Here is decided when to stop: a task that has ended, or that waits for its
 client, is reported at once.
+
+A task may also wait for an authorization that is given elsewhere (A2ACLI_AUTH_011). By default a
+command stops there, and shows what the agent says about it. With ``--on-auth-required wait`` it
+keeps watching: an agent may go on by itself once the user has agreed (A2A 1.0, 7.6). No credentials
+are ever sent in a message.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from contextlib import aclosing, asynccontextmanager
+from typing import Final
 
 import msgspec
 
-from dragoman.cli.session.polling import Gaps
+from dragoman.cli import errors
+from dragoman.cli.command import Invocation
+from dragoman.cli.options.options import (
+    ASYNC,
+    ON_AUTH_REQUIRED,
+    POLL_INTERVAL,
+    STREAM,
+    TIMEOUT,
+    WAIT,
+)
+from dragoman.cli.options.settings import Settings
 from dragoman.cli.session.progress import Progress
+from dragoman.cli.views.task import task_lines
 from dragoman.client.errors import ClientError
-from dragoman.clock import Clock
+from dragoman.clock import Clock, SystemClock
 from dragoman.engine.fold import TaskFold
-from dragoman.errors import A2AError, InvalidAgentResponseError, UnsupportedOperationError
+from dragoman.errors import (
+    A2AError,
+    InvalidAgentResponseError,
+    UnsupportedOperationError,
+    UsageError,
+)
 from dragoman.model.documents import EventDocument, TaskDocument
 from dragoman.model.events import StreamResponse
 from dragoman.model.messages import Message
 from dragoman.model.operations import GetTaskRequest, SendMessageRequest, SubscribeToTaskRequest
+from dragoman.model.tasks import TaskState
 from dragoman.service.service import A2AService, Call, EventStream
 
-__all__ = ("Follower",)
+__all__ = (
+    "Follower",
+    "Gaps",
+    "authorized",
+    "beyond_authorization",
+    "waits",
+    "within_budget",
+)
 
 
 class Follower:
@@ -154,3 +185,102 @@ class Follower:
 
 def _task_event(document: TaskDocument) -> EventDocument:
     return EventDocument(0, msgspec.json.encode({"task": msgspec.Raw(document.json())}))
+
+
+# --- when to look again ---------------------------------------------------------------------------
+
+_LEAST_SECONDS: Final = 0.1
+_MOST_SECONDS: Final = 10.0
+_GROWTH: Final = 1.5
+
+
+class Gaps:
+    """The pauses between two looks: the interval, growing while nothing changes."""
+
+    def __init__(self, interval: float) -> None:
+        """Begin with the interval that the user wants; no interval makes a busy loop."""
+        self._interval = max(interval, _LEAST_SECONDS)
+        self._most = max(_MOST_SECONDS, self._interval)
+        self._gap = self._interval
+
+    def first(self) -> float:
+        """Return the pause before the first look."""
+        return self._interval
+
+    def after(self, *, has_changed: bool) -> float:
+        """Return the pause after a look."""
+        self._gap = self._interval if has_changed else min(self._gap * _GROWTH, self._most)
+        return self._gap
+
+
+# --- whether to wait, and for how long ------------------------------------------------------------
+
+
+def waits(settings: Settings, *, by_default: bool) -> bool:
+    """Tell whether to wait; of what is said, the stronger source counts.
+
+    Raises:
+        UsageError: the command line says both.
+    """
+    for option in (WAIT, STREAM):
+        if settings.is_given(option) and settings.is_given(ASYNC):
+            raise UsageError(f"--{option.name} and --{ASYNC.name} exclude each other")
+    wait, returns_at_once = settings[WAIT], settings[ASYNC]
+    if wait is None:
+        return by_default and not returns_at_once
+    if returns_at_once and settings.source(ASYNC).level < settings.source(WAIT).level:
+        return False
+    return wait
+
+
+@asynccontextmanager
+async def within_budget(settings: Settings, *, is_live: bool) -> AsyncGenerator[None]:
+    """Give up what is done inside when the time is over.
+
+    Args:
+        is_live: events are shown as they come; then only a time that somebody has set counts.
+
+    Raises:
+        CliError: the time is over.
+    """
+    seconds = settings[TIMEOUT]
+    is_endless = not seconds or (is_live and not settings.is_set(TIMEOUT))
+    try:
+        async with asyncio.timeout(None if is_endless else seconds):
+            yield
+    except TimeoutError:
+        failure = errors.Failure(errors.TIMEOUT, f"gave up after {errors.in_words(seconds)}")
+        raise errors.CliError(failure) from None
+
+
+# --- authorizations that are given elsewhere ------------------------------------------------------
+
+
+async def authorized(invocation: Invocation, follower: Follower) -> bool:
+    """Wait until the task has its authorization, if that is wished; tell whether it goes on."""
+    progress, settings = invocation.progress, invocation.settings
+    if settings[ON_AUTH_REQUIRED] != "wait" or progress.state is not TaskState.AUTH_REQUIRED:
+        return False
+    request, clock = GetTaskRequest(id=progress.task_id), SystemClock()
+    document = await follower.look(request)
+    # Standard output has the outcome alone; what is to be done now is told beside it.
+    asked = task_lines(document.task(), is_verbose=False).text()
+    invocation.output.note(*asked.splitlines(), "waiting for the authorization")
+    gaps = Gaps(settings[POLL_INTERVAL])
+    while progress.state is TaskState.AUTH_REQUIRED:
+        await clock.sleep(gaps.after(has_changed=False))
+        await follower.look(request)
+    return True
+
+
+async def beyond_authorization(
+    invocation: Invocation, follower: Follower, events: AsyncGenerator[EventDocument]
+) -> AsyncGenerator[EventDocument]:
+    """Yield the events of a task, and those after an authorization that was waited for."""
+    while True:
+        async with aclosing(events):
+            async for event in events:
+                yield event
+        if not await authorized(invocation, follower):
+            return
+        events = follower.subscribe(invocation.progress.task_id)

@@ -23,7 +23,7 @@ from dragoman.cli.options.files import is_open_to_others
 from dragoman.cli.options.options import API_KEY, DEBUG, EXTENSION, POLL_INTERVAL, STREAM
 from dragoman.cli.options.parser import Parser
 from dragoman.cli.options.settings import Settings
-from dragoman.cli.session.authority_http import asking
+from dragoman.cli.session.authorities import asking
 from dragoman.cli.session.card_source import certificate_for, placed
 from dragoman.cli.session.credentials import (
     Luggage,
@@ -33,12 +33,10 @@ from dragoman.cli.session.credentials import (
     luggage_of,
     warnings_of,
 )
-from dragoman.cli.session.following import Follower
-from dragoman.cli.session.signed_in import with_logins
+from dragoman.cli.session.following import Follower, within_budget
+from dragoman.cli.session.logins import with_logins
 from dragoman.cli.session.target import FLOOR, Target, certificate_of, target_of, tls_of
-from dragoman.cli.session.waiting import within_budget
-from dragoman.cli.session.wire_log import WireLog
-from dragoman.cli.session.wire_log_grpc import tapped
+from dragoman.cli.session.wire_log import WireLog, tapped
 from dragoman.client.connect import Address, connect
 from dragoman.client.discovery.card_cache import CardCache
 from dragoman.client.discovery.offers import BINDINGS

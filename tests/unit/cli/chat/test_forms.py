@@ -6,8 +6,7 @@ import pytest
 from msgspec import UNSET
 
 from dragoman.agent.forms import form_part
-from dragoman.cli.chat.fields import Field
-from dragoman.cli.chat.forms import Form, form_of, is_schema
+from dragoman.cli.chat.forms import Field, Form, form_of, is_schema
 from dragoman.model.parts import Part
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from dragoman.cli.command import Invocation
-from dragoman.cli.commands.send_request import OPTIONS, build_request
+from dragoman.cli.commands.send import OPTIONS, build_request
 from dragoman.cli.options.options import ASYNC, CONTEXT_ID, METADATA, STREAM, TASK_ID, Option
 from dragoman.cli.options.settings import Given
 from dragoman.cli.output import Output

@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from dragoman.cli.options.completion_scripts import SCRIPTS
+from dragoman.cli.options.completion import SCRIPTS
 
 
 @pytest.mark.parametrize("shell", SCRIPTS)

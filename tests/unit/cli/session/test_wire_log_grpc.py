@@ -5,8 +5,7 @@ from typing import cast
 import pytest
 
 from dragoman.cli.output import Output
-from dragoman.cli.session.wire_log import WireLog
-from dragoman.cli.session.wire_log_grpc import tapped
+from dragoman.cli.session.wire_log import WireLog, tapped
 from dragoman.client.service import RemoteService
 from dragoman.errors import TaskNotFoundError
 from dragoman.model.cards import AgentInterface

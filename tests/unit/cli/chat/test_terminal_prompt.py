@@ -4,7 +4,7 @@ import pytest
 from rich.console import Console
 
 from dragoman.cli.chat.forms import form_of
-from dragoman.cli.chat.prompt import Prompt
+from dragoman.cli.chat.terminal import Prompt
 from dragoman.cli.chat.view import View
 from dragoman.model.parts import Part
 from tests.support.cli.chatting import Line, Typed

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from dragoman.cli.commands.card_check import advice_on, findings_in
+from dragoman.cli.session.card_check import advice_on, findings_in
 from dragoman.dialects.v1_0.card import decode_card, encode_card
 from tests.cli.fake import card
 from tests.unit.cli.views.test_card import CARD

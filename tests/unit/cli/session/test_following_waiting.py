@@ -6,7 +6,7 @@ import pytest
 from dragoman.cli.errors import CliError
 from dragoman.cli.options.options import ASYNC, STREAM, TIMEOUT, WAIT
 from dragoman.cli.options.settings import Given
-from dragoman.cli.session.waiting import waits, within_budget
+from dragoman.cli.session.following import waits, within_budget
 from dragoman.errors import UsageError
 from tests.unit.cli.options.test_settings import read
 

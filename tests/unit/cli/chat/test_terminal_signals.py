@@ -3,7 +3,7 @@ import signal
 
 import pytest
 
-from dragoman.cli.chat.signals import heeding, interruptible, raising
+from dragoman.cli.chat.terminal import heeding, interruptible, raising
 
 BOTH = (signal.SIGINT, signal.SIGTERM)
 

@@ -6,8 +6,7 @@ from msgspec.structs import replace
 
 from dragoman.auth.outgoing.errors import CredentialsError
 from dragoman.auth.outgoing.tokens import Token
-from dragoman.cli.session.logins import Login, LoginFile
-from dragoman.cli.session.signed_in import logins_for, signed_in
+from dragoman.cli.session.logins import Login, LoginFile, logins_for, signed_in
 from dragoman.dialects.v1_0.card import decode_card
 from dragoman.model.cards import AgentInterface
 from tests.cli.fake import card

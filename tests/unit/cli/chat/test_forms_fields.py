@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 from msgspec import UNSET
 
-from dragoman.cli.chat.fields import Field, Kind, written
+from dragoman.cli.chat.forms import Field, Kind, written
 
 
 def field(kind: Kind, **others: Any) -> Field:

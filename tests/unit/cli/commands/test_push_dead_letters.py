@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.cli.session.push_letters import letter_name, webhook_name
+from dragoman.cli.commands.push import letter_name, webhook_name
 from dragoman.stores.sqlite.maintenance import SQLiteMaintenance
 from dragoman.stores.webhooks import DeadLetter, LetterKey, Webhook, WebhookKey
 from tests.cli.calling import Cli

@@ -7,12 +7,13 @@ JSON pointer (RFC 6901).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, Final, TypeAlias
 from urllib.parse import urlsplit
 
 import msgspec
 
 from dragoman.auth.outgoing.origins import is_confidential
+from dragoman.cli.options.values import is_list, is_object
 from dragoman.client.discovery.offers import BINDINGS
 from dragoman.errors import UsageError
 from dragoman.model.cards import AgentCard
@@ -135,10 +136,10 @@ def _findings(value: object, schema: Schema, place: str, root: Schema) -> Iterat
     kind = schema.get("type")
     if kind is not None and not _is_of_kind(value, kind):
         yield place, f"must be {'an' if kind[0] in 'aeio' else 'a'} {kind}"
-    elif isinstance(value, dict):
-        yield from _findings_in_object(cast("dict[str, object]", value), schema, place, root)
-    elif isinstance(value, list):
-        for index, item in enumerate(cast("list[object]", value)):
+    elif is_object(value):
+        yield from _findings_in_object(value, schema, place, root)
+    elif is_list(value):
+        for index, item in enumerate(value):
             yield from _findings(item, schema.get("items", {}), f"{place}/{index}", root)
     elif isinstance(value, str) and len(value) < schema.get("minLength", 0):
         yield place, "must not be empty"

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from dragoman.cli.options.options import CA_CERT, INSECURE
-from dragoman.cli.session.authority_http import asking
+from dragoman.cli.session.authorities import asking
 from dragoman.errors import UsageError
 from tests.support.server.certificates import write_files
 from tests.unit.cli.options.test_settings import read

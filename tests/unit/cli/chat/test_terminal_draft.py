@@ -1,6 +1,6 @@
 import pytest
 
-from dragoman.cli.chat.draft import Draft
+from dragoman.cli.chat.terminal import Draft
 
 
 @pytest.mark.parametrize(

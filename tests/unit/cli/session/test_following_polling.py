@@ -1,6 +1,6 @@
 import pytest
 
-from dragoman.cli.session.polling import Gaps
+from dragoman.cli.session.following import Gaps
 
 
 def test_gaps_grow_while_nothing_changes() -> None:

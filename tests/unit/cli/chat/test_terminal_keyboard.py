@@ -10,7 +10,7 @@ from tests.support.cli.commands import environment
 from tests.support.terminal import CTRL_C, CTRL_D, Terminal, on_terminal
 
 PROGRAM = """\
-from dragoman.cli.chat.keyboard import Keyboard
+from dragoman.cli.chat.terminal import Keyboard
 
 keyboard = Keyboard(lambda line: ["/attach"] if line == "/at" else [])
 while True:

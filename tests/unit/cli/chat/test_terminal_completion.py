@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.cli.chat.completion import completions
+from dragoman.cli.chat.terminal import completions
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ from threading import Thread
 
 import pytest
 
-from dragoman.cli.session import fetching
-from dragoman.cli.session.fetching import fetch
+from dragoman.cli.commands import task_download
+from dragoman.cli.commands.task_download import fetch
 from dragoman.client.errors import ClientError, UnreachableError
 from tests.support.server.certificates import write_files
 
@@ -75,7 +75,7 @@ async def test_a_redirect_is_not_followed(place: str) -> None:
 
 
 async def test_a_file_may_be_too_large(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fetching, "MAX_BYTES", 3)
+    monkeypatch.setattr(task_download, "MAX_BYTES", 3)
     with pytest.raises(ClientError, match="more than 3 bytes"):
         await fetch(f"{place}/file", is_private_allowed=True, is_insecure=True)
 

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.cli.session.catalog_reference import CatalogReference, catalog_reference
+from dragoman.cli.options.catalog_reference import CatalogReference, catalog_reference
 
 
 @pytest.mark.parametrize(
