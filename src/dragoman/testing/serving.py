@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from dragoman.server.assembly import PublishedAgent
     from dragoman.stores.base import TaskStore
 
-__all__ = ("Served", "served", "served_sync")
+__all__ = ("Served", "served", "served_app", "served_sync")
 
 _SPARE_SECONDS: Final = 1
 """For answers that are still on their way out when the agent stops."""
@@ -60,6 +60,16 @@ async def served(
         UsageError: a setting or the agent itself is wrong.
     """
     app = application(agent, store=store, clock=clock, settings=settings)
+    async with served_app(app) as place:
+        yield place
+
+
+@asynccontextmanager
+async def served_app(app: App) -> AsyncGenerator[Served]:
+    """Serve an application on a free port of the loopback; see ``served``.
+
+    For one that ``dragoman.server.assembly`` has made, of a service of your own say.
+    """
     if is_installed():
         app.offer_grpc()
     started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
