@@ -14,7 +14,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from dragoman import connect
-from dragoman.model.tasks import TaskState
+from dragoman.model import TaskState
 
 HERE = Path(__file__).parent
 TRACE = "0af7651916cd43dd8448eb211c80319c"

@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from dragoman.clock import SystemClock
-from dragoman.model.timestamps import format_timestamp
+from dragoman.model import format_timestamp
 
 # Of 5Hw18ytNAjnSerdkDYWktiDJvANc8swXfF4Sn7itpCaqdayXTBm, published and good for nothing else.
 KEYS = {"alice": "EOS5PyhHyqNC2GYhCYxrrGzBvweCVpMkofq8ha65TJ5Vmzu9MgSu8"}

@@ -3,8 +3,9 @@
 The names below are loaded when they are first used, so that importing the package costs nothing.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Final
+
+from dragoman._lazy import exported
 
 if TYPE_CHECKING:
     from dragoman.agent.agent import Agent
@@ -64,51 +65,33 @@ __all__ = (
 
 __version__: Final = "0.1.0"
 
-_HOMES: Final = {
-    "A2AError": "dragoman.errors",
-    "AccessRequest": "dragoman.server.admission.authorization",
-    "Agent": "dragoman.agent.agent",
-    "AgentExtension": "dragoman.model.cards",
-    "AgentProvider": "dragoman.model.cards",
-    "AgentReply": "dragoman.client.results.reply",
-    "Artifact": "dragoman.model.tasks",
-    "Authenticator": "dragoman.auth.incoming.authenticator",
-    "ClientError": "dragoman.client.errors",
-    "Context": "dragoman.agent.context",
-    "DragomanError": "dragoman.errors",
-    "Evidence": "dragoman.auth.incoming.authenticator",
-    "File": "dragoman.agent.results",
-    "InvalidParamsError": "dragoman.errors",
-    "Message": "dragoman.model.messages",
-    "Part": "dragoman.model.parts",
-    "Peer": "dragoman.agent.peers",
-    "Principal": "dragoman.service.principal",
-    "Rejected": "dragoman.agent.results",
-    "RemoteAgent": "dragoman.client.agent",
-    "Reply": "dragoman.agent.results",
-    "RetryPolicy": "dragoman.client.retry",
-    "Role": "dragoman.model.messages",
-    "SyncContext": "dragoman.agent.sync_context",
-    "Task": "dragoman.model.tasks",
-    "TaskNotCompletedError": "dragoman.client.errors",
-    "TaskState": "dragoman.model.tasks",
-    "ToolError": "dragoman.errors",
-    "UsageError": "dragoman.errors",
-    "connect": "dragoman.client.connect",
-    "connect_sync": "dragoman.client.sync",
-}
-
-
-def __getattr__(name: str) -> object:
-    """Load a public name on first use (PEP 562)."""
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value: object = getattr(import_module(home), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    """List what there is, loaded or not."""
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = exported(
+    __name__,
+    {
+        "dragoman.agent.agent": ("Agent",),
+        "dragoman.agent.context": ("Context",),
+        "dragoman.agent.peers": ("Peer",),
+        "dragoman.agent.results": ("File", "Rejected", "Reply"),
+        "dragoman.agent.sync_context": ("SyncContext",),
+        "dragoman.auth.incoming.authenticator": ("Authenticator", "Evidence"),
+        "dragoman.client.agent": ("RemoteAgent",),
+        "dragoman.client.connect": ("connect",),
+        "dragoman.client.errors": ("ClientError", "TaskNotCompletedError"),
+        "dragoman.client.results.reply": ("AgentReply",),
+        "dragoman.client.retry": ("RetryPolicy",),
+        "dragoman.client.sync": ("connect_sync",),
+        "dragoman.errors": (
+            "A2AError",
+            "DragomanError",
+            "InvalidParamsError",
+            "ToolError",
+            "UsageError",
+        ),
+        "dragoman.model.cards": ("AgentExtension", "AgentProvider"),
+        "dragoman.model.messages": ("Message", "Role"),
+        "dragoman.model.parts": ("Part",),
+        "dragoman.model.tasks": ("Artifact", "Task", "TaskState"),
+        "dragoman.server.admission.authorization": ("AccessRequest",),
+        "dragoman.service.principal": ("Principal",),
+    },
+)

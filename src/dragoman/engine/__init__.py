@@ -1,1 +1,20 @@
-"""The sans-I/O heart: what may happen to a task. No clock, no socket, no asyncio."""
+"""The rules of a task, without I/O: no clock, no socket, no asyncio."""
+
+from typing import TYPE_CHECKING
+
+from dragoman._lazy import exported
+
+if TYPE_CHECKING:
+    from dragoman.engine.states import BEGINNING, MOVES
+
+__all__ = (
+    "BEGINNING",
+    "MOVES",
+)
+
+__getattr__, __dir__ = exported(
+    __name__,
+    {
+        "dragoman.engine.states": ("BEGINNING", "MOVES"),
+    },
+)

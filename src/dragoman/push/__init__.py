@@ -1,25 +1,25 @@
 """Webhooks: how notifications are signed, sent, checked and received."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
+
+from dragoman._lazy import exported
 
 if TYPE_CHECKING:
+    from dragoman.push.jwt_signing import sign_jwt
     from dragoman.push.receiving.notification import Notification
     from dragoman.push.receiving.receiver import Receiver
 
-__all__ = ("Notification", "Receiver")
+__all__ = (
+    "Notification",
+    "Receiver",
+    "sign_jwt",
+)
 
-_HOMES: Final = {
-    "Notification": "dragoman.push.receiving.notification",
-    "Receiver": "dragoman.push.receiving.receiver",
-}
-
-
-def __getattr__(name: str) -> object:
-    """Load a public name on first use: a server has webhooks without a receiver of its own."""
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value: object = getattr(import_module(home), name)
-    globals()[name] = value
-    return value
+__getattr__, __dir__ = exported(
+    __name__,
+    {
+        "dragoman.push.jwt_signing": ("sign_jwt",),
+        "dragoman.push.receiving.notification": ("Notification",),
+        "dragoman.push.receiving.receiver": ("Receiver",),
+    },
+)

@@ -2,6 +2,7 @@
 
 from dragoman.extensions.xpr.auth import XprAuth
 from dragoman.extensions.xpr.chain.chain import Chain
+from dragoman.extensions.xpr.chain.rows import AgentRow
 from dragoman.extensions.xpr.directory import XprDirectory
 from dragoman.extensions.xpr.errors import (
     AgentNotFoundError,
@@ -19,6 +20,7 @@ from dragoman.extensions.xpr.trust import TrustPolicy, TrustScore
 
 __all__ = (
     "AgentNotFoundError",
+    "AgentRow",
     "Chain",
     "ChainError",
     "ChainUnavailableError",
