@@ -49,6 +49,8 @@ SHOWN_ELSEWHERE: Final = {
     "cli/session/conformance_lines.py": "cli/test_conform.py",
     # The program is shown as a user starts it.
     "__main__.py": "unit/cli/serving/test_serve.py",
+    # Public names are loaded lazily, package by package.
+    "_lazy.py": "architecture/test_exports.py",
     # Which members of a value are written, and which exclude each other, is one subject.
     "model/cards.py": "unit/model/test_presence.py",
     "model/messages.py": "unit/model/test_presence.py",

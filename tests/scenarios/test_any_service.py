@@ -13,7 +13,7 @@ from dragoman.testing import Served, served
 from dragoman.testing.serving import served_app
 from tests.scenarios.agents import make_agent
 from tests.scenarios.clients import WAYS, Way
-from tests.support.services import CannedService, ForwardingService
+from tests.support.services import CannedService, forwarding
 
 WORDS = "as ever"
 
@@ -58,7 +58,7 @@ async def test_a_service_that_forwards_translates_between_versions(inner: Way, o
     async with (
         served(make_agent()) as behind,
         inner.connect(behind.url) as remote,
-        served_app(build_service_app(ForwardingService(remote), described(), {})) as place,
+        served_app(build_service_app(forwarding(remote), described(), {})) as place,
         outer.connect(place.url) as agent,
     ):
         reply = await agent.send("through two servers")
@@ -75,7 +75,7 @@ async def test_a_remote_agent_that_is_gone_makes_the_served_one_unavailable(way:
         behind = await stack.enter_async_context(served(make_agent()))
         async with (
             WAYS[0].connect(behind.url, retry=once) as remote,
-            served_app(build_service_app(ForwardingService(remote), described(), {})) as place,
+            served_app(build_service_app(forwarding(remote), described(), {})) as place,
             way.connect(place.url, retry=once) as agent,
         ):
             await stack.aclose()

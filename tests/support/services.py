@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn, cast
 
 import msgspec
 from msgspec.structs import replace
@@ -24,11 +24,11 @@ from dragoman.model.operations import (
 )
 from dragoman.model.parts import Part
 from dragoman.model.tasks import Artifact, Task, TaskState, TaskStatus
-from dragoman.service.service import Call, EventStream
+from dragoman.service.service import A2AService, Call, EventStream
 
 new_id = SystemClock().new_id
 
-__all__ = ("CannedService", "ForwardingService")
+__all__ = ("CannedService", "forwarding")
 
 
 class Frames:
@@ -78,8 +78,14 @@ class CannedService:
             tasks=tasks, total_size=len(tasks), page_size=len(tasks), next_page_token=""
         )
 
-    def __getattr__(self, name: str) -> Any:
-        raise UnsupportedOperationError(f"There is no {name}")
+    async def _refuse(self, request: object, call: Call) -> NoReturn:
+        raise UnsupportedOperationError
+
+    create_task_push_notification_config = _refuse
+    get_task_push_notification_config = _refuse
+    list_task_push_notification_configs = _refuse
+    delete_task_push_notification_config = _refuse
+    get_extended_agent_card = _refuse
 
     async def origin_of(self, task_id: str, call: Call) -> str:
         del call
@@ -103,9 +109,12 @@ class CannedService:
         return self._tasks[task_id]
 
 
-class ForwardingService:
-    """A remote agent, to be served: what cannot be asked of it is an error of A2A."""
+def forwarding(agent: RemoteAgent) -> A2AService:
+    """Return a remote agent as a service: what cannot be asked of it is an error of A2A."""
+    return cast("A2AService", _Forwarding(agent))
 
+
+class _Forwarding:
     def __init__(self, agent: RemoteAgent) -> None:
         self._service = agent.service
 

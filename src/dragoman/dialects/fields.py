@@ -8,13 +8,13 @@ member also answers to its proto name (``message_id`` for ``messageId``, D20).
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from dragoman.dialects.violations import DECODER_ERRORS, refusal_of
 from dragoman.errors import InvalidParamsError
-from dragoman.model.base import INT32_MAX, JsonObject
+from dragoman.model.base import INT32_MAX, JsonObject, is_array, is_object
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,9 +59,9 @@ class Fields:
 
     def __init__(self, value: object, path: str = "") -> None:
         """Take a value that must be an object; ``path`` is "" at the top."""
-        if not isinstance(value, dict):
+        if not is_object(value):
             raise wrong_type(path, "object", value)
-        self._members = cast("JsonObject", value)
+        self._members = value
         self.path = path
 
     def __contains__(self, name: str) -> bool:
@@ -113,17 +113,17 @@ class Fields:
         name, value = self._find(names)
         if value is None:
             return
-        if not isinstance(value, list):
+        if not is_array(value):
             raise wrong_type(self.place(name), "array", value)
         place = self.place(name)
-        for index, item in enumerate(cast("list[object]", value)):
+        for index, item in enumerate(value):
             yield item, f"{place}[{index}]"
 
     def free(self, *names: str) -> JsonObject | None:
         """Return a member that may hold any object, such as metadata."""
         name, value = self._find(names)
-        if value is None or isinstance(value, dict):
-            return cast("JsonObject | None", value)
+        if value is None or is_object(value):
+            return value
         raise wrong_type(self.place(name), "object", value)
 
     def flag(self, *names: str) -> bool | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
@@ -27,6 +27,7 @@ from dragoman.errors import (
     UnavailableError,
     UnsupportedOperationError,
 )
+from dragoman.model.base import is_array, is_object
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -155,11 +156,11 @@ class _Facts(NamedTuple):
     @classmethod
     def of(cls, data: object) -> _Facts:
         """Read ``data`` or ``details``: our object, the list of 1.0, or anything else."""
-        if isinstance(data, list):
-            return cls._of_details(cast("list[object]", data))
-        if not isinstance(data, dict):
+        if is_array(data):
+            return cls._of_details(data)
+        if not is_object(data):
             return cls(None, None, {} if data is None else {"raw": _text(data)}, (), None)
-        rest = dict(cast("JsonObject", data))
+        rest = dict(data)
         reason, detail = rest.pop("reason", None), rest.pop("detail", None)
         if isinstance(reason, str) and " " in reason:
             # A sentence is no name of an error.
@@ -206,7 +207,7 @@ def _reason_of(kind: Kind) -> str:
 
 
 def _violations(found: object) -> tuple[FieldViolation, ...]:
-    items = cast("list[object]", found) if isinstance(found, list) else []
+    items = found if is_array(found) else []
     members = [_members(item) for item in items]
     return tuple(
         FieldViolation(_text(item.get("field", "")), _text(item.get("description", "")))
@@ -223,7 +224,7 @@ def _seconds(found: object) -> float | None:
 
 
 def _members(found: object) -> JsonObject:
-    return cast("JsonObject", found) if isinstance(found, dict) else {}
+    return found if is_object(found) else {}
 
 
 def _texts(found: JsonObject) -> dict[str, str]:

@@ -7,11 +7,11 @@ everything but the name of the discriminator (``type``, ``kind``), which is left
 
 from __future__ import annotations
 
-from typing import Final, cast
+from typing import Final
 
 from msgspec.structs import replace
 
-from dragoman.model.base import JsonObject
+from dragoman.model.base import JsonObject, is_object
 from dragoman.model.client_tools import TOOL_RESULT
 from dragoman.model.parts import Part
 
@@ -49,9 +49,9 @@ def lift_part(part: Part) -> Part:
         return part
     metadata = dict(part.metadata)
     data, media_type, filename = part.data, part.media_type, part.filename
-    if metadata.get(DATA_COMPAT) is True and isinstance(data, dict) and data.keys() == {"value"}:
+    if metadata.get(DATA_COMPAT) is True and is_object(data) and data.keys() == {"value"}:
         del metadata[DATA_COMPAT]
-        data = cast("JsonObject", data)["value"]
+        data = data["value"]
     if metadata.get(V1) is True and part.kind in ("text", "data"):
         del metadata[V1]
         media_type = _pop_text(metadata, "mimeType") or media_type
@@ -77,15 +77,15 @@ def lower_part(part: Part) -> tuple[str, JsonObject]:
     if part.url is not None:
         return "file", _members("file", _file(part, "uri", part.url), metadata)
     data = part.data
-    if not isinstance(data, dict):
+    if not is_object(data):
         marked = {**(_described_data(part) or {}), DATA_COMPAT: True}
         return "data", _members("data", {"value": data}, marked)
     if metadata and isinstance(metadata.get(UNKNOWN_KIND), str):
-        return "", cast("JsonObject", data)
+        return "", data
     if metadata and metadata.get(FILE_REFERENCE) is True:
         rest = {name: value for name, value in metadata.items() if name != FILE_REFERENCE}
-        return "file", _members("file", cast("JsonObject", data), rest or None)
-    return "data", _members("data", cast("JsonObject", data), _described_data(part))
+        return "file", _members("file", data, rest or None)
+    return "data", _members("data", data, _described_data(part))
 
 
 def without_tool_mark(part: Part) -> Part:

@@ -8,13 +8,11 @@ a dialect.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final
 
 from dragoman.dialects.fields import Fields
 from dragoman.errors import InvalidParamsError
-
-if TYPE_CHECKING:
-    from dragoman.model.base import JsonObject
+from dragoman.model.base import is_array, is_object
 
 __all__ = ("check_parts", "check_spelling")
 
@@ -51,17 +49,16 @@ def check_spelling(params: Fields) -> None:
         value, path = todo.pop()
         if value is None:
             raise InvalidParamsError.of(path, "must not be null")
-        if isinstance(value, dict):
-            members = Fields(cast("JsonObject", value), path)
+        if is_object(value):
+            members = Fields(value, path)
             for name, item in members.whole.items():
                 if name in _PROTO_NAMES:
                     fault = f"is called {_PROTO_NAMES[name]}"
                     raise InvalidParamsError.of(members.place(name), fault)
                 if item is None or name not in _FREE:
                     todo.append((item, members.place(name)))
-        elif isinstance(value, list):
-            items = enumerate(cast("list[object]", value))
-            todo += [(item, f"{path}[{index}]") for index, item in items]
+        elif is_array(value):
+            todo += [(item, f"{path}[{index}]") for index, item in enumerate(value)]
 
 
 def check_parts(message: Fields, discriminator: str) -> None:

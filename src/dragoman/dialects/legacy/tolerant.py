@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import binascii
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
 from msgspec import UNSET
 
 from dragoman.dialects.fields import Fields, read_json
 from dragoman.dialects.legacy.part_marks import FILE_REFERENCE, UNKNOWN_KIND, URI, lift_part
 from dragoman.errors import InvalidParamsError
+from dragoman.model.base import is_object
 from dragoman.model.client_tools import CLIENT_TOOLS, TOOL_USE
 from dragoman.model.messages import Message, Role, text_of
 from dragoman.model.parts import Part
@@ -138,10 +139,9 @@ _TYPE: Final = ("mimeType", "mediaType")
 
 def discriminator_of(value: object) -> str:
     """Tell by which member the kind of a part is known: ``kind``, ``type``, or "" if by neither."""
-    if isinstance(value, dict):
-        members = cast("JsonObject", value)
+    if is_object(value):
         for name in ("kind", "type"):
-            if isinstance(members.get(name), str):
+            if isinstance(value.get(name), str):
                 return name
     return ""
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, cast
 from dragoman.dialects.additions import NO_ADDITIONS, Additions
 from dragoman.dialects.legacy.part_marks import spell_part
 from dragoman.dialects.legacy.tolerant import INPUT_REQUEST
+from dragoman.model.base import is_object
 from dragoman.model.client_tools import CLIENT_TOOLS
 from dragoman.model.client_tools import INPUT_REQUEST as MEMBER
 from dragoman.model.events import TaskStatusUpdateEvent
@@ -169,7 +170,7 @@ def _message_metadata(metadata: JsonObject) -> JsonObject:
     request = metadata.get(INPUT_REQUEST)
     if not isinstance(request, dict):
         entry = metadata.get(CLIENT_TOOLS)
-        told = cast("JsonObject", entry).get(MEMBER) if isinstance(entry, dict) else None
+        told = entry.get(MEMBER) if is_object(entry) else None
         # Readers that do not know the member leave it out.
         return {"metadata": metadata} | ({} if told is None else {MEMBER: told})
     rest = {name: value for name, value in metadata.items() if name != INPUT_REQUEST}

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, assert_never, cast
+from typing import TYPE_CHECKING, assert_never
 
 from dragoman.dialects.v0_3.encode import STATES
 from dragoman.dialects.v0_3.push import config_members, task_config_members
+from dragoman.model.base import is_object
 from dragoman.model.client_tools import CLIENT_TOOLS, TOOLS
 from dragoman.model.operations import (
     CancelTaskRequest,
@@ -72,7 +73,7 @@ def _send(request: SendMessageRequest, writer: Writer) -> JsonObject:
         "configuration": _with_history(options, configuration.history_length),
     }
     entry = (request.message.metadata or {}).get(CLIENT_TOOLS)
-    if isinstance(entry, dict) and (tools := cast("JsonObject", entry).get(TOOLS)) is not None:
+    if is_object(entry) and (tools := entry.get(TOOLS)) is not None:
         # Where the RxJS agent looks for them; others leave it out.
         members[TOOLS] = tools
     return _with_metadata(members, request.metadata)

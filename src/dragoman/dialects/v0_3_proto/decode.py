@@ -18,7 +18,7 @@ from dragoman.dialects.legacy.tolerant import (
 )
 from dragoman.dialects.v0_3_proto import wire
 from dragoman.errors import InvalidParamsError
-from dragoman.model.base import INT32_MAX
+from dragoman.model.base import INT32_MAX, is_array, is_object
 from dragoman.model.events import StreamResponse, TaskArtifactUpdateEvent, TaskStatusUpdateEvent
 from dragoman.model.messages import Message, Role
 from dragoman.model.parts import Part
@@ -220,7 +220,7 @@ class Decoder:
             case None, None, dict() as data:
                 # The object is in a member of its own; some leave that out.
                 inner = data.get("data")
-                content = cast("JsonObject", inner) if isinstance(inner, dict) else data
+                content = inner if is_object(inner) else data
                 part = Part(data=_whole_numbers(content), metadata=metadata)
             case _:
                 raise InvalidParamsError.of(f"{path}[{index}]", _ONE_PART)
@@ -243,11 +243,10 @@ def free_json(found: JsonObject | None) -> JsonObject | None:
 
 
 def _whole_numbers(value: object) -> object:
-    if isinstance(value, dict):
-        members = cast("JsonObject", value)
-        return {name: _whole_numbers(item) for name, item in members.items()}
-    if isinstance(value, list):
-        return [_whole_numbers(item) for item in cast("list[object]", value)]
+    if is_object(value):
+        return {name: _whole_numbers(item) for name, item in value.items()}
+    if is_array(value):
+        return [_whole_numbers(item) for item in value]
     return int(value) if _is_whole(value) else value
 
 

@@ -17,6 +17,7 @@ from dragoman.dialects.fields import read_json
 from dragoman.dialects.v0_3_proto import wire
 from dragoman.dialects.violations import DECODER_ERRORS, refusal_of
 from dragoman.errors import InvalidParamsError
+from dragoman.model.base import is_array, is_object
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -108,14 +109,13 @@ def _message_in(shape: shapes.Type) -> type[wire.Wire] | None:
 
 def _respelled(kind: type[wire.Wire], value: object, path: str) -> object:
     """Return the value with JSON names; what is not an object is left to the typed decoder."""
-    if isinstance(value, list):
-        items = enumerate(cast("list[object]", value))
-        return [_respelled(kind, item, f"{path}[{index}]") for index, item in items]
-    if not isinstance(value, dict):
+    if is_array(value):
+        return [_respelled(kind, item, f"{path}[{index}]") for index, item in enumerate(value)]
+    if not is_object(value):
         return value
     plain: JsonObject = {}
     members = _members(kind)
-    for key, item in cast("JsonObject", value).items():
+    for key, item in value.items():
         member = members.get(key)
         if member is None or item is None:
             continue

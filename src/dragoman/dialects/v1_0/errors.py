@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, TypeGuard, cast
+from typing import TYPE_CHECKING, Any, Final, TypeGuard
 
 import msgspec
 
@@ -27,6 +27,7 @@ from dragoman.errors import (
     UnsupportedOperationError,
     spelling_of,
 )
+from dragoman.model.base import is_array
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -179,15 +180,15 @@ def _text(found: object) -> str:
 
 
 def _detail(found: object, kind: str) -> dict[str, Any]:
-    if isinstance(found, list):
-        for item in cast("list[object]", found):
+    if is_array(found):
+        for item in found:
             if _is_object(item) and item.get("@type") == kind:
                 return item
     return {}
 
 
 def _violations(found: object) -> list[FieldViolation]:
-    items = cast("list[object]", found) if isinstance(found, list) else []
+    items = found if is_array(found) else []
     return [
         FieldViolation(str(item.get("field", "")), str(item.get("description", "")))
         for item in items

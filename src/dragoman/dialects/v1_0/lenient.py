@@ -8,7 +8,7 @@ rules hold: what it requires, such as a ``messageId``, is required in these word
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Final, cast
+from typing import Final
 
 import msgspec
 
@@ -18,7 +18,7 @@ from dragoman.dialects.legacy.push import read_webhook
 from dragoman.dialects.legacy.tolerant import read_part
 from dragoman.dialects.v1_0.codec import V1_0
 from dragoman.errors import InvalidParamsError
-from dragoman.model.base import JsonObject
+from dragoman.model.base import JsonObject, is_object
 from dragoman.model.messages import Role
 from dragoman.model.operations import REQUEST_TYPES, Operation, SendMessageRequest
 
@@ -73,9 +73,9 @@ def _message(message: Fields) -> JsonObject:
 
 
 def _part(value: object, place: str) -> object:
-    if isinstance(value, dict) and not _PART_WORDS.isdisjoint(cast("JsonObject", value)):
-        return read_part(cast("JsonObject", value), place)
-    return cast("object", value)
+    if is_object(value) and not _PART_WORDS.isdisjoint(value):
+        return read_part(value, place)
+    return value
 
 
 def _configuration(configuration: Fields) -> JsonObject:

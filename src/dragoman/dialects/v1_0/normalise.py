@@ -18,13 +18,13 @@ import re
 from base64 import b64decode
 from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING, Final, TypeAlias, TypeGuard, cast
+from typing import TYPE_CHECKING, Final, TypeAlias, TypeGuard
 
 import msgspec.inspect as shapes
 from msgspec import UNSET, Struct
 
 from dragoman.errors import InvalidParamsError
-from dragoman.model.base import INT32_MAX
+from dragoman.model.base import INT32_MAX, is_array, is_object
 from dragoman.model.messages import Role
 from dragoman.model.tasks import UNSPECIFIED, TaskState
 
@@ -131,11 +131,11 @@ def _object_reader(shape: shapes.StructType, *, is_answer: bool) -> Reader:
         members[field.encode_name] = members[field.name] = member
 
     def read(value: object, path: str) -> object:
-        if not isinstance(value, dict):
+        if not is_object(value):
             return value
         plain: dict[str, object] = dict(unset)
         seen: set[str] = set()
-        for key, item in cast("dict[str, object]", value).items():
+        for key, item in value.items():
             member = members.get(key)
             if member is None:
                 continue  # R-5.7-5: unknown members are ignored
@@ -155,10 +155,10 @@ def _object_reader(shape: shapes.StructType, *, is_answer: bool) -> Reader:
 
 def _array_reader(read_item: Reader) -> Reader:
     def read(value: object, path: str) -> object:
-        if not isinstance(value, list):
+        if not is_array(value):
             return value
         plain: list[object] = []
-        for index, item in enumerate(cast("list[object]", value)):
+        for index, item in enumerate(value):
             place = f"{path}[{index}]"
             if item is None:
                 raise InvalidParamsError.of(place, "must not be null")
@@ -173,10 +173,9 @@ def _map_reader(read_item: Reader) -> Reader:
         return _read_as_is
 
     def read(value: object, path: str) -> object:
-        if not isinstance(value, dict):
+        if not is_object(value):
             return value
-        entries = cast("dict[str, object]", value)
-        return {key: read_item(item, f"{path}.{key}") for key, item in entries.items()}
+        return {key: read_item(item, f"{path}.{key}") for key, item in value.items()}
 
     return read
 

@@ -21,6 +21,7 @@ from dragoman.errors import (
     PermissionDeniedError,
     spelling_of,
 )
+from dragoman.model.base import is_object
 from dragoman.model.client_tools import CLIENT_TOOLS, FAILURE, INPUT_TIMEOUT, TOOL_FAILED
 from dragoman.model.messages import text_of
 from dragoman.model.tasks import TaskState
@@ -85,7 +86,7 @@ def last_error(event: StreamResponse) -> JsonObject | None:
     if status is None or status.state is not TaskState.FAILED or status.message is None:
         return None
     entry = (status.message.metadata or {}).get(CLIENT_TOOLS)
-    told = cast("JsonObject", entry).get(FAILURE) if isinstance(entry, dict) else None
+    told = entry.get(FAILURE) if is_object(entry) else None
     if not isinstance(told, dict):
         return None
     failure = cast("JsonObject", told)

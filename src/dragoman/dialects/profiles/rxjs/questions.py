@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from dragoman.dialects.legacy.part_marks import UNKNOWN_KIND
 from dragoman.dialects.legacy.tolerant import INPUT_REQUEST as MEMBER
+from dragoman.model.base import is_object
 from dragoman.model.client_tools import CLIENT_TOOLS, INPUT_REQUEST, TOOL_RESULT, TOOL_USE
 from dragoman.model.messages import text_of
 
@@ -54,7 +55,7 @@ def has_results(message: Message) -> bool:
 
 def _told_in(metadata: JsonObject) -> object:
     entry = metadata.get(CLIENT_TOOLS)
-    return cast("JsonObject", entry).get(INPUT_REQUEST) if isinstance(entry, dict) else None
+    return entry.get(INPUT_REQUEST) if is_object(entry) else None
 
 
 def _request_of(message: Message) -> JsonObject | None:
@@ -75,7 +76,7 @@ def _request_of(message: Message) -> JsonObject | None:
 
 def _tool_kind(part: Part) -> str:
     data = part.data
-    kind = cast("JsonObject", data).get("kind") if isinstance(data, dict) else None
+    kind = data.get("kind") if is_object(data) else None
     return kind if isinstance(kind, str) and kind in _KINDS else ""
 
 

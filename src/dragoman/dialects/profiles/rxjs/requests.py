@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 from msgspec.structs import replace
@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from dragoman.dialects.fields import Fields, read_json
 from dragoman.dialects.profiles.rxjs.questions import has_results, with_tool_parts
 from dragoman.errors import InvalidParamsError
+from dragoman.model.base import is_object
 from dragoman.model.client_tools import CLIENT_TOOLS, TOOL_RESULT, TOOL_USE, TOOLS
 from dragoman.model.messages import Message, Role
 from dragoman.model.operations import SendMessageRequest
@@ -64,7 +65,7 @@ def with_tools(message: Message, tools: list[object]) -> Message:
     """Return a message that declares tools itself, as the other versions have it."""
     metadata = message.metadata or {}
     entry = metadata.get(CLIENT_TOOLS)
-    known = cast("JsonObject", entry) if isinstance(entry, dict) else {}
+    known = entry if is_object(entry) else {}
     return replace(message, metadata={**metadata, CLIENT_TOOLS: {**known, TOOLS: tools}})
 
 

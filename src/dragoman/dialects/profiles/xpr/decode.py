@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
@@ -10,6 +10,7 @@ from dragoman.dialects.fields import Fields, read_json
 from dragoman.dialects.legacy.tolerant import read_message
 from dragoman.dialects.profiles.xpr.members import CALLER, TARGET
 from dragoman.errors import FieldViolation, InvalidParamsError
+from dragoman.model.base import is_object
 from dragoman.model.messages import Role
 from dragoman.model.operations import (
     CancelTaskRequest,
@@ -42,7 +43,7 @@ def decode_send(data: bytes) -> Send:
     """
     params = Fields(read_json(data))
     found = params.get("message")
-    members = cast("JsonObject", found) if isinstance(found, dict) else {}
+    members = found if is_object(found) else {}
     if not members.get("parts"):
         raise _missing("message", "message with parts is required")
     message = read_message(members, "message", role=Role.USER)
