@@ -188,7 +188,7 @@ ROWS: Final = (
         "req/cpu s",
         OURS_TRACED,
         limit=OURS_MEMORY,
-        of_limit=0.70,
+        of_limit=0.40,
         is_share_floor=True,
     ),
     Row(

@@ -20,6 +20,7 @@ import msgspec
 import pytest
 
 from benches import capacity
+from dragoman.dialects.registry import profile_names
 from dragoman.dialects.v1_0.routes import ROUTES
 from dragoman.egress.networks import REFUSED
 from dragoman.egress.urls import RULES as URL_RULES
@@ -57,6 +58,8 @@ def diagram_of_moves() -> str:
 def table_of_settings() -> str:
     members = msgspec.json.schema(Settings)["$defs"]["Settings"]["properties"]
     meanings = meanings_of_settings()
+    # The type cannot say it: profiles are registered.
+    members["profiles"]["items"] = {"enum": list(profile_names())}
     rows = [
         f"| `{name}` | {kind_of(member)} | {default_of(member)} | {meanings[name]} |"
         for name, member in members.items()

@@ -302,7 +302,8 @@ def test_every_page_starts_with_a_program() -> None:
     without = [
         name
         for name, page in zip(NAMES, PAGES, strict=True)
-        if name not in exempt and not blocks_of(page)[0].title
+        # Decisions tell reasons; there is nothing to run.
+        if name not in exempt and "/adr/" not in name and not blocks_of(page)[0].title
     ]
     assert without == []
 

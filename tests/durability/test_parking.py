@@ -13,6 +13,7 @@ from dragoman import Agent, Context
 from dragoman.stores.sqlite.store import SQLiteTaskStore
 from tests.durability.hosting import Hosted, hosting
 from tests.durability.waiting import until
+from tests.support.server.runtimes import runtime_of
 from tests.support.wire import Json, message
 
 IS_SOAK: Final = bool(os.environ.get("DRAGOMAN_SOAK"))
@@ -53,7 +54,7 @@ async def begin_many(hosted: Hosted, count: int) -> list[str]:
     ids: list[str] = []
     for _ in range(0, count, TOGETHER):
         ids += await asyncio.gather(*(begin(hosted) for _ in range(TOGETHER)))
-    await until(lambda: hosted.app.runtime.live_tasks == 0)
+    await until(lambda: runtime_of(hosted.app).live_tasks == 0)
     return ids
 
 

@@ -22,6 +22,7 @@ from dragoman.server.tasks.turn import BACKLOG_EVENTS
 from dragoman.service.service import Call, EventStream
 from tests.durability.sockets import RawStream, raw_stream
 from tests.durability.waiting import PATIENCE_SECONDS, find, until
+from tests.support.server.runtimes import runtime_of
 from tests.support.serving import Served, serving
 from tests.support.wire import Frame, Wire, message
 
@@ -131,7 +132,7 @@ async def test_a_reader_that_stops_reading_neither_blocks_the_task_nor_fills_the
             finally:
                 tracemalloc.stop()
             # It is still there, and the task has ended without it.
-            assert len(served.app.runtime.hub) == 1
+            assert runtime_of(served.app).open_streams == 1
             task = await wire.result("GetTask", {"id": task_id})
             assert task["status"]["state"] == "TASK_STATE_COMPLETED"
             # What is kept for followers, and what is on its way to one or to the store, which is
@@ -168,7 +169,7 @@ async def test_a_reader_that_takes_nothing_for_too_long_is_closed_and_can_come_b
         task_id = await gated.begin(wire, count)
         async with raw_stream(served.url, subscription(task_id)) as stuck:
             gated.go.set()
-            await until(lambda: len(served.app.runtime.hub) == 0)
+            await until(lambda: runtime_of(served.app).open_streams == 0)
             seen = await read_to_the_cut(stuck)
         assert "its reader took nothing for too long" in caplog.text
         assert seen[-1].state is None
@@ -189,7 +190,7 @@ async def test_a_reader_that_takes_nothing_for_too_long_is_let_go_of() -> None:
             # Both ends of the connection are in this process.
             assert open_files() == before + 2
             gated.go.set()
-            await until(lambda: len(served.app.runtime.hub) == 0)
+            await until(lambda: runtime_of(served.app).open_streams == 0)
             async with asyncio.timeout(1):
                 await until(lambda: open_files() == before + 1)
 
@@ -226,7 +227,7 @@ async def test_200_readers_of_one_task_get_all_its_events_in_order() -> None:
                 group.create_task(collect(wires[number % len(wires)], task_id))
                 for number in range(READERS)
             ]
-            await until(lambda: len(served.app.runtime.hub) == READERS)
+            await until(lambda: runtime_of(served.app).open_streams == READERS)
             gated.go.set()
         for client in wires:
             await client.http.aclose()
@@ -268,10 +269,10 @@ async def test_a_reader_that_leaves_does_not_disturb_the_others() -> None:
         async with asyncio.TaskGroup() as group:
             staying = [group.create_task(collect(wire, task_id)) for _ in range(5)]
             leaving = [group.create_task(collect(wire, task_id)) for _ in range(5)]
-            await until(lambda: len(served.app.runtime.hub) == len(staying) + len(leaving))
+            await until(lambda: runtime_of(served.app).open_streams == len(staying) + len(leaving))
             for reading in leaving:
                 reading.cancel()
-            await until(lambda: len(served.app.runtime.hub) == len(staying))
+            await until(lambda: runtime_of(served.app).open_streams == len(staying))
             gated.go.set()
         for reading in staying:
             check_complete(reading.result(), count)

@@ -15,7 +15,7 @@ from dragoman.auth.cards.signing import CardSigner, verify_card
 from dragoman.dialects.negotiation import parse_version
 from dragoman.dialects.v1_0.card import encode_card
 from dragoman.model.cards import AgentCard
-from dragoman.server.cards.card import CardDesk
+from dragoman.server.cards.card import PublishedCards
 from dragoman.server.cards.signing import CardSigning
 from tests.interop.environments import PEERS, UnreachableError, environment
 from tests.scenarios.agents import make_agent
@@ -94,7 +94,7 @@ def served(folder: Path, version: str) -> tuple[Json, CardSigner]:
     path = folder / "key.json"
     path.write_text(json.dumps(KEYS[0]))
     signing = CardSigning([path], "https://agent.example")
-    desk = CardDesk(make_agent(), 0, signing=signing)
+    desk = PublishedCards(make_agent(), 0, signing=signing)
     file = desk.file("https://agent.example", parse_version(version))
     return json.loads(file.body), CardSigner(KEYS[0])
 

@@ -27,6 +27,7 @@ from tests.scenarios.grpc_binding import (
 )
 from tests.scenarios.test_errors import WAYS, refusal
 from tests.support.server.certificates import write_files
+from tests.support.server.runtimes import runtime_of
 from tests.support.serving import Served, serving
 from tests.support.wire import message
 
@@ -448,12 +449,12 @@ async def test_a_deadline_ends_the_stream_and_not_the_task(wire: Grpc, gate: Gat
 async def test_a_client_that_cancels_in_the_middle_leaves_the_task_running(
     wire: Grpc, served: Served, gate: Gate
 ) -> None:
-    before = len(served.app.runtime.hub)
+    before = runtime_of(served.app).open_streams
     async with wire.send_streaming_message(to("hold", gate.name, contextId=gate.name)) as events:
         assert (await anext(events)).kind == "task"
         await gate.reached()
     async with asyncio.timeout(5):
-        while len(served.app.runtime.hub) > before:  # noqa: ASYNC110 - nobody is told when one leaves
+        while runtime_of(served.app).open_streams > before:  # noqa: ASYNC110 - nobody is told when one leaves
             await asyncio.sleep(0)
     (task,) = (await wire.list_tasks(contextId=gate.name))["tasks"]
     assert task["status"]["state"] == "TASK_STATE_WORKING"

@@ -10,6 +10,7 @@ import pytest
 
 from tests.scenarios.agents import Gate, make_agent, to
 from tests.scenarios.bindings import Binding, HttpJson, JsonRpc, drain, expect
+from tests.support.server.runtimes import runtime_of
 from tests.support.serving import Served, serving
 from tests.support.wire import message
 
@@ -346,7 +347,7 @@ async def test_all_streams_of_a_task_get_all_events_in_the_same_order(
 async def test_closing_one_stream_leaves_the_others_untouched(
     wire: Binding, served: Served, gate: Gate
 ) -> None:
-    before = len(served.app.runtime.hub)
+    before = runtime_of(served.app).open_streams
     async with wire.send_streaming_message(to("chunks", gate.name)) as staying:
         task = (await anext(staying)).result["task"]
         async with wire.subscribe_to_task(task["id"]) as leaving:
@@ -361,7 +362,7 @@ async def test_closing_one_stream_leaves_the_others_untouched(
 async def test_a_task_goes_on_when_its_only_reader_leaves(
     wire: Binding, served: Served, gate: Gate
 ) -> None:
-    before = len(served.app.runtime.hub)
+    before = runtime_of(served.app).open_streams
     async with wire.send_streaming_message(to("hold", gate.name)) as events:
         task = (await anext(events)).result["task"]
         await gate.reached()
@@ -517,5 +518,5 @@ def content_of(event: Frame) -> object:
 
 async def streams_left(served: Served, expected: int) -> None:
     """Wait until the server has noticed that streams were closed."""
-    while len(served.app.runtime.hub) > expected:  # noqa: ASYNC110 - nobody is told when one leaves
+    while runtime_of(served.app).open_streams > expected:  # noqa: ASYNC110 - nobody is told when one leaves
         await asyncio.sleep(0)

@@ -63,8 +63,7 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         trusted_proxies: peers whose ``Forwarded`` and ``X-Forwarded-*`` headers are believed.
         strict_versions: read each version by the letter: a request without A2A-Version means 0.3,
             and members that clients leave out or spell in their own way are refused.
-        profiles: what frameworks have added to a version and is spoken beside it, by the names in
-            ``dragoman.dialects.registry``.
+        profiles: what frameworks have added to a version, to be spoken beside it.
         force_json: answer HTTP+JSON as ``application/json`` whatever was asked, for peers of 1.0.0.
         trace_metadata: tell the ids of trace and span in the metadata of every event of a task
             that is traced; some profiles do so always.
