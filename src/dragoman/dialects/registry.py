@@ -23,7 +23,7 @@ from dragoman.dialects import negotiation
 from dragoman.dialects.base import Method, RestDialect, RpcDialect
 from dragoman.dialects.fields import Fields, read_json
 from dragoman.dialects.negotiation import Version, check_version, parse_version
-from dragoman.dialects.profiles.base import CalledProfile, Profile, ServedProfile, Serving
+from dragoman.dialects.profiles.base import CalledProfile, Profile, Serving
 from dragoman.dialects.v0_1.codec import V0_1, V0_1_DIALECT
 from dragoman.dialects.v0_1.methods import METHODS as METHODS_0_1
 from dragoman.dialects.v0_3.codec import (
@@ -114,28 +114,22 @@ class Profiles:
     """The profiles that one server speaks.
 
     Attributes:
+        at: returns the profile whose JSON-RPC requests arrive at a path, None if there is none.
+        receivers: those through which messages of every dialect go.
         marks_traces: one of them wants the ids of trace and span in the metadata of events.
         rest_dialect: the JSON in which one of them speaks on the routes of 0.3, if any does.
     """
 
     def __init__(self, serving: Serving) -> None:
         served = [profile.serve(serving) for profile in PROFILES]
-        self._served: Final = tuple(profile for profile in served if profile is not None)
-        self._at: Final = {profile.path: profile for profile in self._served}
-        self.marks_traces: Final = any(profile.marks_traces for profile in self._served)
+        spoken = [profile for profile in served if profile is not None]
+        # Every request asks, so this is the dictionary's own method.
+        self.at: Final = {profile.path: profile for profile in spoken}.get
+        self.receivers: Final = tuple(profile for profile in spoken if profile.receives_all)
+        self.marks_traces: Final = any(profile.marks_traces for profile in spoken)
         self.rest_dialect: Final = next(
-            (profile.rest_dialect for profile in self._served if profile.rest_dialect), None
+            (profile.rest_dialect for profile in spoken if profile.rest_dialect), None
         )
-
-    def at(self, path: str) -> ServedProfile | None:
-        """Return the profile whose JSON-RPC requests arrive at a path."""
-        return self._at.get(path)
-
-    def receive(self, request: SendMessageRequest, dialect: str, owner: str) -> SendMessageRequest:
-        """Return a message as the agent is to see it, by the rules of all profiles."""
-        for profile in self._served:
-            request = profile.receive(request, dialect, owner)
-        return request
 
 
 def shown_profiles(members: Collection[str]) -> tuple[CalledProfile, ...]:

@@ -184,7 +184,10 @@ class Dispatcher:
         ):
             # It goes by its own id, so nothing else can: the one that follows it gets another.
             reading = reading._replace(alias="", answer=dialect)
-        reading = profile.address(reading, exchange.principal.owner)
+        owner = exchange.principal.owner
+        reading = profile.address(reading, owner)
+        if isinstance(reading.request, SendMessageRequest) and not profile.receives_all:
+            reading = reading._replace(request=profile.receive(reading.request, owner))
         # What reads JSON-RPC answers in JSON-RPC.
         exchange.dialect = cast("RpcDialect", reading.answer)
         return await self._perform(operation, reading, extensions, exchange)
@@ -317,10 +320,10 @@ class Dispatcher:
         """Perform an operation for a caller the door has let in, and write that down."""
         who, tenant = incoming.principal.owner, reading.request.tenant
         request = reading.request
-        if isinstance(request, SendMessageRequest):
-            received = self._profiles.receive(request, reading.answer.name, who)
-            if received is not request:
-                reading = reading._replace(request=received)
+        if self._profiles.receivers and isinstance(request, SendMessageRequest):
+            for profile in self._profiles.receivers:
+                request = profile.receive(request, who)
+            reading = reading._replace(request=request)
         serve = self._serve if telemetry.active is None else self._serve_traced
         try:
             answer = await serve(operation, reading, extensions, incoming)
@@ -385,7 +388,8 @@ class Dispatcher:
             call = await self._access.shared(operation, call)
         service = self._host.started or await self._host.service()
         echo = _echo(extensions, is_old=is_old) if extensions else ()
-        perform = _method_of(service, operation)
+        # An operation's request type goes with its method (REQUEST_TYPES).
+        perform: _Method = getattr(service, _METHODS[operation])
         if operation in STREAMING:
             events = await self._caller_limits.hold(
                 incoming,
@@ -425,9 +429,3 @@ _METHODS: Final = {
     Operation.DELETE_TASK_PUSH_NOTIFICATION_CONFIG: "delete_task_push_notification_config",
     Operation.GET_EXTENDED_AGENT_CARD: "get_extended_agent_card",
 }
-
-
-def _method_of(service: A2AService, operation: Operation) -> _Method:
-    """Return what performs an operation; its request type goes with it (REQUEST_TYPES)."""
-    method: _Method = getattr(service, _METHODS[operation])
-    return method

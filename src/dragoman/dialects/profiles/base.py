@@ -133,8 +133,13 @@ class ServedProfile(Protocol):
         """Return a reading whose answer is for a task of this owner."""
         ...
 
-    def receive(self, request: SendMessageRequest, dialect: str, owner: str) -> SendMessageRequest:
-        """Return a message as the agent is to see it. Called for messages of every dialect."""
+    @property
+    def receives_all(self) -> bool:
+        """Whether ``receive`` is for messages of every dialect, not for the profile's own alone."""
+        ...
+
+    def receive(self, request: SendMessageRequest, owner: str) -> SendMessageRequest:
+        """Return a message as the agent is to see it."""
         ...
 
 

@@ -48,6 +48,7 @@ class ServedRxjs:
     path: str = "/api/a2a"
     owns_path: bool = True
     marks_traces: bool = True
+    receives_all: bool = False
     dialect: RpcDialect = RXJS_DIALECT
     rest_dialect: RestDialect | None = RXJS_REST_DIALECT
 
@@ -100,9 +101,9 @@ class ServedRxjs:
         del owner
         return reading
 
-    def receive(self, request: SendMessageRequest, dialect: str, owner: str) -> SendMessageRequest:
+    def receive(self, request: SendMessageRequest, owner: str) -> SendMessageRequest:
         """Return the message as it is."""
-        del dialect, owner
+        del owner
         return request
 
 

@@ -102,13 +102,13 @@ class ServedXpr:
             return reading
         return reading._replace(answer=reading.answer.owned_by(self.account_of(owner) or owner))
 
-    def receive(self, request: SendMessageRequest, dialect: str, owner: str) -> SendMessageRequest:
-        """Return a message that names the account which has signed it, and no other.
+    @property
+    def receives_all(self) -> bool:
+        """Whether callers can sign: then no message of any version names another account."""
+        return self._can_sign
 
-        Where callers can sign, that holds for messages of every version.
-        """
-        if not self._can_sign and dialect != XPR_DIALECT.name:
-            return request
+    def receive(self, request: SendMessageRequest, owner: str) -> SendMessageRequest:
+        """Return a message that names the account which has signed it, and no other."""
         return heard_from(request, self.account_of(owner))
 
     def account_of(self, owner: str) -> str:
