@@ -1,7 +1,8 @@
 """The composition root: from an agent and settings to an application.
 
-What a server is made of is decided here and nowhere else. ``build_app`` serves an agent that works
-in this process; ``build_service_app`` serves any other ``A2AService``, such as a remote agent.
+``build_app`` serves an agent that works in this process; ``build_service_app`` serves any other
+``A2AService``, such as a remote agent. Store, bus and what runs tasks are opened when the
+application starts, by ``Runtime.start`` in ``dragoman.server.tasks.runtime``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Under which address the caller reached this server."""
+"""Addresses behind proxies: the caller's own, and the one under which it reached this server.
+
+Both believe a header only as far as the peer that sent it is a trusted proxy.
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,8 @@
 
 A follower never blocks the task, never loses an event and never grows without bound. While somebody
 follows, a channel keeps the newest events in memory; who falls behind that reads the log until
-caught up.
+caught up. A client that comes back with ``Last-Event-ID`` is replayed what it has missed the same
+way: ``Channel.after`` and ``read_log``.
 """
 
 from __future__ import annotations
