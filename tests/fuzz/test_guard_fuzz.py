@@ -60,7 +60,7 @@ COMPLAINT: Final = re.compile(
     # What is wrong with what has come is worth a warning, and no more.
     r"uvicorn\.error: Invalid HTTP request received\.$"
     r"|uvicorn\.error: Unsupported upgrade request\.$"
-    r"|dragoman\.server\.sends: messageId .* was used before with other content"
+    r"|dragoman\.server\.tasks\.idempotency: messageId .* was used before with other content"
     r")|Traceback|never awaited|never retrieved"
 )
 

@@ -80,7 +80,9 @@ import sys
 
 def test_a_test_of_something_else():
     ours = {name for name in sys.modules if name.split(".")[0] == "dragoman"}
-    assert ours == {"dragoman", "dragoman.testing", "dragoman.testing.pytest_plugin"}
+    assert ours == {
+        "dragoman", "dragoman._lazy", "dragoman.testing", "dragoman.testing.pytest_plugin"
+    }
     assert not {"msgspec", "httpx2", "uvicorn", "grpc"} & set(sys.modules)
 """
 
