@@ -20,6 +20,7 @@ from dragoman.model.operations import SendMessageRequest
 from dragoman.model.tasks import TaskState
 from dragoman.server.app import App
 from dragoman.server.assembly import build_app
+from dragoman.server.tasks.runtime import Runtime
 from dragoman.service.service import Call
 
 FEW, MANY = 100, 100_000
@@ -59,6 +60,7 @@ async def begin(app: App, count: int) -> list[str]:
         sends = (send(app, f"begin-{next(numbers)}") for _ in range(min(TOGETHER, count - start)))
         ids += await asyncio.gather(*sends)
         print(f"\r{len(ids)} conversations", end="", file=sys.stderr)
+    assert isinstance(app.runtime, Runtime)
     while app.runtime.live_tasks:  # noqa: ASYNC110 - there is nothing to wait on
         await asyncio.sleep(0.05)
     return ids
