@@ -233,7 +233,7 @@ def refusal_dialect(name: str, version: str | None, *, is_strict: bool) -> RpcDi
 
 
 def unread_dialect(version: str | None) -> RpcDialect:
-    """Return the dialect in which to refuse a request at the door, before its method is known.
+    """Return the dialect in which to refuse a request before its method is known.
 
     R-3.6.2-3: one that states no version is of 0.3.
     """

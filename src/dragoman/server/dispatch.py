@@ -1,4 +1,4 @@
-"""Dispatcher: from a method or route to the service, through version, dialect and gate.
+"""Dispatcher: from a method or route to the service, through version, dialect and validation.
 
 The same for all bindings.
 """
@@ -317,7 +317,7 @@ class Dispatcher:
         extensions: tuple[str, ...],
         incoming: IncomingRequest,
     ) -> Answer:
-        """Perform an operation for a caller the door has let in, and write that down."""
+        """Perform an operation for a caller who is authenticated, and log that."""
         who, tenant = incoming.principal.owner, reading.request.tenant
         request = reading.request
         if self._profiles.receivers and isinstance(request, SendMessageRequest):

@@ -1,6 +1,6 @@
 """LocalService: A2AService on the engine.
 
-Only this file knows how an operation reaches a task: through the runner while the task is live,
+Only this file knows how an operation reaches a task: through the supervisor while the task is live,
 through the store when it is not. A task is looked up by tenant and owner, and by nothing less:
 one of somebody else is not found, in the same way as one that never was. Whether the caller may do
 this with a task of its own is asked once the task is known.

@@ -1,4 +1,4 @@
-"""Combining authenticators: which of them are enough, for the card and for the door alike.
+"""Combining authenticators: which of them are enough, for the card and for the server alike.
 
 What the card says (``schemes``, ``requirements``) and what is enforced (``authenticate``) come from
 the same alternatives, so they cannot disagree.

@@ -223,7 +223,7 @@ class XprAuth:
         except ChainError:
             raise UnavailableError(_UNTOLD) from None
         except XprError as error:
-            # The cause tells the door that something was shown, and was not good.
+            # The cause tells that something was shown, and was not good.
             raise self._refused(str(error)) from error
         if self._trust.asks:
             await self._check_trust(account)

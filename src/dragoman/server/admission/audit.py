@@ -62,7 +62,7 @@ def refused(who: str, operation: str, tenant: str, error: A2AError) -> None:
 
 
 def turned_away(peer: str | None, error: A2AError) -> None:
-    """Tell of a caller who did not get through the door; what it wanted has not been read.
+    """Log a caller who was not authenticated; what it wanted has not been read.
 
     The peer is not told what was wrong with its credentials; whoever reads the log is.
     """

@@ -1,4 +1,4 @@
-"""The door: what is decided on raw headers, before anything is read or parsed.
+"""Who is calling: decided on raw headers, before anything is read or parsed.
 
 While an agent has no authenticator it is closed to other machines: only loopback peers are served,
 and of those only ones that are not a web page or a proxy acting for somebody else. With one, it is
@@ -43,7 +43,7 @@ class IncomingRequest(Addressed, Protocol):
 
     @property
     def principal(self) -> Principal:
-        """Who calls, once the door has told."""
+        """Who calls, once it is known."""
         ...
 
     allowance: tuple[tuple[bytes, bytes], ...]

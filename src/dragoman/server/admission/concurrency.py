@@ -1,4 +1,4 @@
-"""The turnstile: how often and how much at once, for a visitor at the door and then at the gate.
+"""How often, and how much at once, a caller may ask: before its request is read, and after.
 
 A caller is told by who it is. Those nobody knows share one owner, but one of them must not use up
 what the others have: they are told by where they are.

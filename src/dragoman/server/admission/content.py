@@ -1,4 +1,4 @@
-"""The gate: what is decided on the decoded operation, once for all bindings.
+"""Validation of the decoded request, once for all bindings.
 
 Tenant, extensions, capabilities, media types and sizes. Whether the caller may do this with this
 skill is asked of ``Access`` once the skill is known.

@@ -1,8 +1,8 @@
-"""How often callers may ask: per address at the door, per caller, operation and tenant at the gate.
+"""Rate limits: per address before a request is read; per caller, operation and tenant after.
 
-The door counts requests, whatever they are and whoever sends them, before anything is read. It also
-counts those that were turned away for bad credentials, so that nobody can try out many. The gate
-knows the operation, and counts what it weighs.
+Before anything is read, requests are counted whatever they are and whoever sends them. So are those
+that were refused for bad credentials, so that nobody can try out many. Once the operation is known,
+it counts for what it weighs.
 
 All of it is kept in this process. Replicas tell each other what is used up, see ``share``.
 """
@@ -249,7 +249,7 @@ class RateLimits:
     """Lets callers in as often as the settings say.
 
     Attributes:
-        is_at_gate: whether there is any limit at the gate.
+        is_at_gate: whether any limit applies once the operation is known.
     """
 
     def __init__(self, settings: RateSettings, clock: Clock) -> None:
@@ -281,7 +281,7 @@ class RateLimits:
 
     @property
     def is_at_door(self) -> bool:
-        """Tell whether there is any limit at the door; for refusals, once there was one."""
+        """Whether any limit applies before a request is read; for refusals, once there was one."""
         return self._per_address is not None or bool(self._refusals)
 
     def share(self, publish: Callable[[Spent], None]) -> None:
@@ -302,7 +302,7 @@ class RateLimits:
                 table.charge(caller, spent.units, self._clock.uptime_ms())
 
     def meet(self, address: str) -> Verdict | None:
-        """Count a request at the door and return what is left for its address.
+        """Count a request that is not read yet and return what is left for its address.
 
         Raises:
             RateLimitedError: too many have come from there, or too many were turned away.

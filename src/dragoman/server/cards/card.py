@@ -163,7 +163,7 @@ def capabilities_of(
     *,
     has_push: bool = False,
 ) -> AgentCapabilities:
-    """Return what the card declares, which is what the gate enforces.
+    """Return what the card declares, which is what is enforced.
 
     Args:
         skills: those that the card lists; the public ones unless given.

@@ -162,7 +162,7 @@ Enter: TypeAlias = Callable[[IncomingRequest], Awaitable[Principal]]
 
 
 class IncomingRpc:
-    """A call at the door."""
+    """A call whose caller is not known yet."""
 
     __slots__ = (
         "_certificate",

@@ -1,4 +1,4 @@
-"""Replica: this process as one of several on a shared store, and the lease it works under.
+"""ReplicaLease: this process as one of several on a shared store, and the lease it works under.
 
 A replica whose lease has run out counts as dead: others take over what it held. It may not know,
 because it was the one that stood still (a machine put to sleep, a swap storm). Its writes are

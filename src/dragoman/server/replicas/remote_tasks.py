@@ -1,4 +1,4 @@
-"""Elsewhere: tasks that another replica holds: following them, and leaving word for them.
+"""Tasks that another replica holds: following them, and posting to their inbox.
 
 The log is the truth. Hints of the bus say when to look at it; one that is lost is made up for by
 the sweep, which asks the store about all followed tasks at once. There is no timer per task.

@@ -1,4 +1,4 @@
-"""The one place where background tasks are born and where they are waited for."""
+"""Background tasks: the one place where they are started and awaited."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class BackgroundTasks:
     def loop(self) -> asyncio.AbstractEventLoop:
         """The loop that its children run on."""
         if self._loop is None:
-            # Asked once: the answer costs a system call, and a nursery stays with its loop.
+            # Asked once: the answer costs a system call, and this stays with its loop.
             self._loop = asyncio.get_running_loop()
         return self._loop
 

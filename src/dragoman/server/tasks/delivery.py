@@ -1,4 +1,4 @@
-"""Errands: messages on their way to a turn, with what came with them."""
+"""Deliveries: incoming messages on their way to a turn, with their request metadata."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Deliveries: how further messages get to a task that is live here.
+"""TaskInbox: how further messages get to a task that is live here.
 
 One that answers a question goes straight to the turn that asked. Any other waits in the inbox,
 which is in the store: put there from here, or by another replica.

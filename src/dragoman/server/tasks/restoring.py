@@ -1,4 +1,4 @@
-"""Arrivals: how a task comes to life in this process, newly begun or as the store has it."""
+"""How a task comes to life in this process: newly begun, or restored from the store."""
 
 from __future__ import annotations
 

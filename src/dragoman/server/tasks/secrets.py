@@ -1,4 +1,4 @@
-"""Vault: answers that must not be seen by anybody but the turn that has asked for them.
+"""Secret answers, which only the turn that has asked for them may see.
 
 What the task keeps of such an answer is a placeholder. Its content is encrypted (AES-256-GCM, the
 id of the task being what it is bound to), goes to the store with the placeholder in one write, and

@@ -1,4 +1,4 @@
-"""Sender: what happens to a message before anybody waits for its answer."""
+"""MessageIntake: what happens to a message before anybody waits for its answer."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Runner: the live tasks of this process, and what outside calls do to them.
+"""TaskSupervisor: the live tasks of this process, and what outside calls do to them.
 
-Each turn runs in a task of the runner's own, never in the request's, so a dropped connection cannot
-touch the work.
+Each turn runs in a task of the supervisor's own, never in the request's, so a dropped connection
+cannot touch the work.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Shift: a turn at work.
+"""WorkingTime: a turn at work.
 
 It has its slot, and its time runs, for as long as any of its strands does something. A strand that
 waits, for a client or for another agent, rests; when all of them do, others may have the slot.

@@ -1,4 +1,4 @@
-"""Notices: what a webhook is to be told next, read from the log and written in its own form.
+"""WebhookOutbox: what a webhook is to be told next, read from the log and written in its own form.
 
 0.x reference, 5.11: a webhook is told in the form that it was registered in. 1.0 is told the event,
 0.x the whole task as it was then.

@@ -1,4 +1,4 @@
-"""Pushing: all that a server with webhooks has at work, from start to stop."""
+"""PushNotifications: all that a server with webhooks has at work, from start to stop."""
 
 from __future__ import annotations
 
