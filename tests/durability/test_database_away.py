@@ -80,8 +80,9 @@ async def test_an_outage_has_few_lines_in_the_log_however_many_requests_it_hits(
     assert last.endswith(f"; requests refused meanwhile: {requests}")
     assert lines("a request failed") == []
     assert not any("\n" in message for message in caplog.messages)
-    # Besides: its lease, which is not renewed and then is.
-    assert len(caplog.messages) <= 4
+    # Besides: its lease, which is not renewed, may run out if the database starts slowly, and then
+    # is renewed.
+    assert len(caplog.messages) <= 5
 
 
 class Working:
