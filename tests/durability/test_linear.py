@@ -14,7 +14,7 @@ import pytest
 
 from dragoman import Agent
 from dragoman.model.documents import EventDocument, TaskDocument
-from dragoman.server.tasks.log import SNAPSHOT_EVENTS
+from dragoman.server.tasks.pending_write import SNAPSHOT_EVENTS
 from dragoman.server.tasks.streams import RING_EVENTS, Channel, Follower, Hub
 from dragoman.service.service import Call
 from dragoman.stores.base import TaskWrite

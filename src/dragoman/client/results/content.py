@@ -143,6 +143,7 @@ def _validate_model(kind: type, value: object) -> object:
     if kind is object:
         return value
     if not is_model(kind):
+        # By this msgspec knows that the type is not supported, and says so.
         raise NotImplementedError
     return kind.model_validate(value)
 

@@ -7,7 +7,7 @@ from dragoman.engine.fold import TaskFold
 from dragoman.engine.machine import Standing
 from dragoman.model.events import TaskStatusUpdateEvent
 from dragoman.model.tasks import TaskState, TaskStatus
-from dragoman.server.tasks.log import SNAPSHOT_EVENTS
+from dragoman.server.tasks.pending_write import SNAPSHOT_EVENTS
 from dragoman.server.tasks.streams import Follower
 from dragoman.stores.base import TaskWrite
 from tests.support.server.fakes import Live, agent_message, chunk, user_message

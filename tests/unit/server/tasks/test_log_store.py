@@ -16,7 +16,7 @@ from dragoman.errors import (
 )
 from dragoman.model.events import TaskStatusUpdateEvent
 from dragoman.model.tasks import TaskState, TaskStatus
-from dragoman.server.tasks.log import SNAPSHOT_EVENTS
+from dragoman.server.tasks.pending_write import SNAPSHOT_EVENTS
 from tests.support.server.fakes import (
     Live,
     agent_message,

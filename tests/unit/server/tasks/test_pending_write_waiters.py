@@ -3,7 +3,7 @@ import asyncio
 import pytest
 
 from dragoman.errors import UnavailableError
-from dragoman.server.tasks.log import Waiters
+from dragoman.server.tasks.pending_write import Waiters
 
 
 def future() -> "asyncio.Future[None]":

@@ -1,6 +1,6 @@
 import pytest
 
-from dragoman.server.tasks.log import Draft
+from dragoman.server.tasks.pending_write import Draft
 from dragoman.stores.base import (
     WHOLE_INBOX,
     JournalEntry,

@@ -2,7 +2,7 @@ import pytest
 
 from dragoman.engine.machine import Standing
 from dragoman.model.tasks import TaskState
-from dragoman.server.tasks.log import SNAPSHOT_EVENTS, is_snapshot_due
+from dragoman.server.tasks.pending_write import SNAPSHOT_EVENTS, is_snapshot_due
 
 
 def standing(state: TaskState | None, seq: int) -> Standing:
