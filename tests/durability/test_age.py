@@ -11,8 +11,8 @@ from typing import Final
 from dragoman import Agent, Context, TaskState
 from dragoman.model.documents import TaskDocument
 from dragoman.model.tasks import Task
+from dragoman.server.assembly import build_runtime
 from dragoman.server.settings import Settings
-from dragoman.server.tasks.runtime import Runtime
 from dragoman.service.service import Call
 from dragoman.stores.base import Scope, StoredTask
 from dragoman.stores.sqlite.store import SQLiteTaskStore
@@ -53,7 +53,7 @@ class Aging:
     def __init__(self, path: Path, settings: Settings) -> None:
         self.clock = FakeClock()
         self.store = SQLiteTaskStore(path)
-        self.runtime = Runtime(agent.worker, settings, clock=self.clock, store=self.store)
+        self.runtime = build_runtime(agent.worker, settings, clock=self.clock, store=self.store)
 
     async def send(self, skill: str) -> Task:
         service = await self.runtime.service()

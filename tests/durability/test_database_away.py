@@ -12,8 +12,8 @@ from dragoman import Agent
 from dragoman.bus.postgres import PostgresBus
 from dragoman.model.documents import TaskDocument
 from dragoman.model.tasks import TaskState
+from dragoman.server.assembly import build_runtime
 from dragoman.server.settings import Settings
-from dragoman.server.tasks.runtime import Runtime
 from dragoman.stores.postgres.store import PostgresTaskStore
 from tests.durability.hosting import Hosted, hosting
 from tests.durability.waiting import find, until
@@ -91,7 +91,7 @@ class Working:
     def __init__(self, url: str) -> None:
         self.held = Held()
         self.store = PostgresTaskStore(url)
-        self.runtime = Runtime(
+        self.runtime = build_runtime(
             ScriptedWorker(self.held.run, resumes=False),
             Settings(
                 lease_seconds=LEASE_SECONDS,

@@ -98,7 +98,7 @@ class NotificationSender:
         plan: RetryPlan | None = None,
         limits: SenderLimits | None = None,
         breakers: Breakers | None = None,
-        tally: PushCounters | None = None,
+        counters: PushCounters | None = None,
         chance: Callable[[], float] = random.random,
     ) -> None:
         self._store = store
@@ -109,7 +109,7 @@ class NotificationSender:
         self._limits = limits or SenderLimits()
         # Not "or": one that knows of no failures is empty, and false.
         self._breakers = Breakers() if breakers is None else breakers
-        self.tally: Final = tally or PushCounters()
+        self.counters: Final = counters or PushCounters()
         self._chance = chance
         self._woken = asyncio.Event()
         self._is_stopping = False
@@ -258,7 +258,7 @@ class NotificationSender:
         step = self._plan.next_step(
             outcome, attempts=attempts, now_ms=now_ms, chance=self._chance()
         )
-        self.tally.note(step)
+        self.counters.note(step)
         match step:
             case Done():
                 return await self._advance(held, notice)

@@ -25,7 +25,7 @@ from dragoman.server.http.cards import (
 from dragoman.server.http.cors import Cors
 from dragoman.server.http.exchange import DisconnectedError, Exchange
 from dragoman.server.http.media import JSON
-from dragoman.server.http.metrics import METRICS_PATH, Metrics
+from dragoman.server.http.observability import METRICS_PATH, Metrics
 from dragoman.server.tasks.background import BackgroundTasks
 
 __all__ = ("ASGIApp", "App", "Lifecycle")

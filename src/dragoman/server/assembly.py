@@ -1,31 +1,38 @@
 """The composition root: from an agent and settings to an application.
 
 ``build_app`` serves an agent that works in this process; ``build_service_app`` serves any other
-``A2AService``, such as a remote agent. Store, bus and what runs tasks are opened when the
-application starts, by ``Runtime.start`` in ``dragoman.server.tasks.runtime``.
+``A2AService``, such as a remote agent. Everything is made here, the store, the bus and what runs
+tasks included (``build_runtime``); what has to be opened is opened when the application starts.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
+from dragoman import telemetry
 from dragoman.auth.incoming.api_key import ApiKeys
 from dragoman.auth.incoming.combining import Combination
+from dragoman.bus.base import Bus
+from dragoman.bus.local import LocalBus, LocalExchange
+from dragoman.bus.opening import open_bus
 from dragoman.clock import Clock, SystemClock
 from dragoman.dialects.profiles.base import Serving
 from dragoman.dialects.registry import Profiles
 from dragoman.errors import StoreUnavailableError, UnavailableError, UsageError
 from dragoman.net.limits import Http1Limits, Http2Limits
+from dragoman.push.notification import PushCounters
 from dragoman.server.admission.authentication import Guard
 from dragoman.server.admission.authorization import Access
 from dragoman.server.admission.client_address import Addressing
 from dragoman.server.admission.concurrency import CallerLimits
 from dragoman.server.admission.content import ContentLimits, RequestValidator
-from dragoman.server.admission.rate_limits import RateSettings
+from dragoman.server.admission.rate_limits import RateLimits, RateSettings
 from dragoman.server.app import App, Lifecycle
 from dragoman.server.cards.card import Describes, PublishedCards, capabilities_of
 from dragoman.server.cards.extended import ExtendedCards
@@ -35,23 +42,39 @@ from dragoman.server.grpc.server import GrpcServer, Services
 from dragoman.server.http.calls import HttpCalls
 from dragoman.server.http.cards import HttpCard
 from dragoman.server.http.cors import Cors
-from dragoman.server.http.metrics import Metrics
+from dragoman.server.http.observability import Metrics, observe
 from dragoman.server.limits import limits_of
+from dragoman.server.service import ExtendedCard, LocalService
 from dragoman.server.settings import Settings, load_settings
 from dragoman.server.tasks.background import BackgroundTasks
+from dragoman.server.tasks.idempotency import Sends
+from dragoman.server.tasks.resuming import Resumption, ResumptionLimits
+from dragoman.server.tasks.retention import Ages, Retention
 from dragoman.server.tasks.runtime import Runtime
+from dragoman.server.tasks.secrets import TaskSecrets
+from dragoman.server.tasks.slots import Limits
+from dragoman.server.tasks.starting import MessageIntake
+from dragoman.server.tasks.streams import Hub
+from dragoman.server.tasks.supervisor import TaskSupervisor
 from dragoman.server.webhooks.keys import PushKeys, check_push, tell_unsigned
+from dragoman.server.webhooks.setup import PushNotifications
 from dragoman.service.service import A2AService, Call, TaskOrigins
 from dragoman.service.worker import Worker
-from dragoman.stores.base import TaskStore
+from dragoman.stores.base import SharedTaskStore, StoredTask, TaskStore
+from dragoman.stores.opening import is_shared, key_file, open_store
 
 if TYPE_CHECKING:
     from dragoman.extensions.base import Presence
     from dragoman.server.cards.signing import CardSigning
+    from dragoman.server.replicas.cluster import Cluster
 
-__all__ = ("PublishedAgent", "build_app", "build_service_app")
+__all__ = ("PublishedAgent", "build_app", "build_runtime", "build_service_app")
 
 _logger = logging.getLogger(__name__)
+
+_NO_COMMON_KEY: Final = (
+    "replicas keep secret answers under a key that all of them have: name its file by secrets_key"
+)
 
 
 class PublishedAgent(Describes, Protocol):
@@ -85,7 +108,7 @@ def build_app(
     tell_unsigned(settings)
     push_keys = PushKeys(settings, parts.clock, is_passing=store is not None)
     cards, authentication = parts.cards, parts.authentication
-    runtime = Runtime(
+    runtime = build_runtime(
         agent.worker,
         settings,
         clock=parts.clock,
@@ -135,6 +158,199 @@ def build_service_app(
         service, parts.clock, partial(_let_go, parts.authentication, agent.presence)
     )
     return parts.app(host, origins or _UnknownOrigins())
+
+
+def build_runtime(
+    worker: Worker,
+    settings: Settings,
+    *,
+    clock: Clock | None = None,
+    store: TaskStore | None = None,
+    bus: Bus | None = None,
+    access: Access | None = None,
+    extended_card: ExtendedCard | None = None,
+    on_stop: Callable[[], Awaitable[None]] | None = None,
+    push_keys: PushKeys | None = None,
+    rates: RateLimits | None = None,
+    marks_traces: bool = False,
+) -> Runtime:
+    """Make what runs the tasks of an agent.
+
+    Raises:
+        UsageError: the address of the store or of the bus is wrong, or a driver is not installed.
+    """
+    clock = clock or SystemClock()
+    store = store or open_store(settings.store)
+    bus = bus or open_bus(settings.bus, store=settings.store) or LocalBus(LocalExchange())
+    hub, background, counters = Hub(), BackgroundTasks(), PushCounters()
+    replica = (
+        _Replica(store, bus, settings, clock=clock, hub=hub, background=background, rates=rates)
+        if isinstance(store, SharedTaskStore)
+        else None
+    )
+    remote_tasks = None if replica is None else replica.remote_tasks
+    task_secrets = _secrets_of(settings)
+    supervisor = TaskSupervisor(
+        worker=worker,
+        store=store,
+        clock=clock,
+        hub=hub,
+        limits=Limits(
+            running_turns=settings.max_running_turns,
+            waiting_turns=settings.max_waiting_turns,
+            turns_per_owner=settings.max_turns_per_owner,
+            cancel_grace_seconds=settings.cancel_grace_seconds,
+            turn_seconds=settings.turn_timeout_seconds,
+        ),
+        remote_tasks=remote_tasks,
+        marks_traces=marks_traces,
+        task_secrets=task_secrets,
+    )
+    sends = Sends(store, clock, settings.idempotency_seconds)
+    push = (
+        PushNotifications(
+            settings,
+            store=store,
+            clock=clock,
+            keys=push_keys or PushKeys(settings, clock),
+            counters=counters,
+        )
+        if settings.push
+        else None
+    )
+    service = LocalService(
+        store=store,
+        supervisor=supervisor,
+        sender=MessageIntake(
+            worker=worker,
+            store=store,
+            supervisor=supervisor,
+            sends=sends,
+            clock=clock,
+            remote_tasks=remote_tasks,
+            task_secrets=task_secrets,
+        ),
+        hub=hub,
+        wait_seconds=settings.max_wait_seconds,
+        access=access,
+        extended_card=extended_card,
+        remote_tasks=remote_tasks,
+        webhooks=None if push is None else push.webhooks,
+    )
+    may_take = _take_any if replica is None else replica.lease.may_take
+    resumption = Resumption(
+        worker=worker,
+        store=store,
+        supervisor=supervisor,
+        clock=clock,
+        background=background,
+        limits=ResumptionLimits(
+            attempts=settings.max_attempts, park_after_seconds=settings.park_after_seconds
+        ),
+        may_take=may_take,
+    )
+    retention = Retention(
+        store=store,
+        supervisor=supervisor,
+        clock=clock,
+        ages=Ages(ended_days=settings.retention_days, waiting_days=settings.input_expiry_days),
+        may_take=may_take,
+    )
+    return Runtime(
+        worker=worker,
+        store=store,
+        service=service,
+        supervisor=supervisor,
+        resumption=resumption,
+        retention=retention,
+        sends=sends,
+        hub=hub,
+        background=background,
+        clock=clock,
+        heartbeat_seconds=settings.heartbeat_seconds,
+        grace_seconds=settings.shutdown_grace_seconds,
+        cluster=None if replica is None else replica.cluster(supervisor, resumption),
+        push=push,
+        push_counters=counters,
+        on_start=_observe,
+        on_stop=on_stop,
+    )
+
+
+class _Replica:
+    """What a server on a shared store has besides. No other server imports these modules."""
+
+    def __init__(
+        self,
+        store: SharedTaskStore,
+        bus: Bus,
+        settings: Settings,
+        *,
+        clock: Clock,
+        hub: Hub,
+        background: BackgroundTasks,
+        rates: RateLimits | None,
+    ) -> None:
+        from dragoman.server.replicas.lease import ReplicaLease  # noqa: PLC0415 - see above
+        from dragoman.server.replicas.remote_tasks import RemoteTasks  # noqa: PLC0415 - see above
+
+        self._bus = bus
+        self._settings = settings
+        self._clock = clock
+        self._background = background
+        self._rates = rates
+        self._alarm = asyncio.Event()
+        self.lease: Final = ReplicaLease(store, clock, lease_seconds=settings.lease_seconds)
+        self.remote_tasks: Final = RemoteTasks(
+            store=store,
+            replica=self.lease,
+            bus=bus,
+            hub=hub,
+            background=background,
+            alarm=self._alarm,
+        )
+
+    def cluster(self, supervisor: TaskSupervisor, resumption: Resumption) -> Cluster:
+        from dragoman.server.replicas.cluster import Cluster  # noqa: PLC0415 - see above
+        from dragoman.server.replicas.sweep import Sweep  # noqa: PLC0415 - see above
+
+        sweep = Sweep(
+            supervisor=supervisor,
+            resumption=resumption,
+            remote_tasks=self.remote_tasks,
+            clock=self._clock,
+            background=self._background,
+            alarm=self._alarm,
+            seconds=self._settings.sweep_seconds,
+        )
+        return Cluster(
+            lease=self.lease,
+            remote_tasks=self.remote_tasks,
+            sweep=sweep,
+            bus=self._bus,
+            background=self._background,
+            alarm=self._alarm,
+            rates=self._rates,
+        )
+
+
+def _take_any(stored: StoredTask) -> bool:
+    """Say that any task may be resumed: nobody else has the store."""
+    del stored
+    return True
+
+
+def _observe(runtime: Runtime) -> None:
+    if (tracing := telemetry.look()) is not None:
+        observe(tracing, runtime)
+
+
+def _secrets_of(settings: Settings) -> TaskSecrets:
+    if settings.secrets_key is not None:
+        return TaskSecrets(Path(settings.secrets_key))
+    if is_shared(settings.store):
+        return TaskSecrets(why_none=_NO_COMMON_KEY)
+    return TaskSecrets(key_file(settings.store))
 
 
 class _Parts:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import msgspec
 from msgspec.structs import replace
@@ -50,7 +50,6 @@ from dragoman.model.push import TaskPushNotificationConfig
 from dragoman.model.timestamps import parse_timestamp
 from dragoman.server.admission.authorization import Access
 from dragoman.server.page_tokens import decode_page_token, encode_page_token
-from dragoman.server.replicas.remote_tasks import RemoteTasks
 from dragoman.server.tasks.ending import is_ending
 from dragoman.server.tasks.inbox import NO_STORE, will_go_on
 from dragoman.server.tasks.restoring import document_of
@@ -63,6 +62,9 @@ from dragoman.server.webhooks.registrations import Webhooks
 from dragoman.service.service import Call, EventStream
 from dragoman.stores.base import Position, Scope, StoredTask, TaskQuery, TaskStore
 from dragoman.stores.webhooks import NewWebhook
+
+if TYPE_CHECKING:
+    from dragoman.server.replicas.remote_tasks import RemoteTasks
 
 __all__ = ("ExtendedCard", "LocalService")
 

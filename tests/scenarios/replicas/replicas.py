@@ -25,8 +25,8 @@ from dragoman.model.operations import (
     SubscribeToTaskRequest,
 )
 from dragoman.model.tasks import Task
+from dragoman.server.assembly import build_runtime
 from dragoman.server.settings import Settings
-from dragoman.server.tasks.runtime import Runtime
 from dragoman.service.service import Call, EventStream
 from dragoman.service.worker import Outcome, Turn, Worker
 from dragoman.stores.base import SharedTaskStore
@@ -103,7 +103,7 @@ class Member:
         self._exchange = exchange
         self.store = kind.store()
         self.bus = LocalBus(exchange)
-        self.runtime = Runtime(
+        self.runtime = build_runtime(
             worker, kind.settings, clock=self._clock, store=self.store, bus=self.bus
         )
 

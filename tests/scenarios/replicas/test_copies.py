@@ -395,9 +395,7 @@ class Patient:
 
 
 def runner_of(member: Member) -> TaskSupervisor:
-    parts = member.runtime._parts  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - there is no other door
-    assert parts is not None
-    return parts[1]
+    return member.runtime._supervisor  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - there is no other way
 
 
 async def expire(member: Member) -> None:

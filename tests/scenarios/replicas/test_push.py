@@ -65,7 +65,7 @@ async def test_who_lives_tells_a_webhook_that_another_has_registered(
     await until_quiet(replicas, b)
     assert states_at(receiver, "/w") == ["WORKING", "COMPLETED"]
     assert (await b.store.webhooks.overview()).dead_letters == 0
-    assert b.runtime.tally.delivered >= 1
+    assert b.runtime.push_counters.delivered >= 1
 
 
 async def test_a_webhook_that_comes_with_its_task_is_told_of_all_when_its_replica_dies(

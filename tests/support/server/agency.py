@@ -16,9 +16,9 @@ from dragoman.model.parts import Part
 from dragoman.model.push import TaskPushNotificationConfig
 from dragoman.model.tasks import Artifact, Task
 from dragoman.server.admission.authorization import Access
+from dragoman.server.assembly import build_runtime
 from dragoman.server.service import LocalService
 from dragoman.server.settings import Settings
-from dragoman.server.tasks.runtime import Runtime
 from dragoman.service.service import Call, EventStream
 from dragoman.service.worker import Completed, Outcome, Turn
 from dragoman.stores.base import Done, StoredTask, TaskQuery, TaskWrite
@@ -80,7 +80,9 @@ class Agency:
             cancel_grace_seconds=0,
             push=False,
         )
-        self.runtime = Runtime(worker, settings, clock=self.clock, store=self.store, access=access)
+        self.runtime = build_runtime(
+            worker, settings, clock=self.clock, store=self.store, access=access
+        )
 
     async def open(self) -> None:
         self.service: LocalService = await self.runtime.service()

@@ -173,7 +173,7 @@ async def test_what_happens_is_sent_at_once_and_in_order() -> None:
         assert (rested.cursor, rested.is_pending) == (3, False)
         await bench.write("t", 3)
         await bench.until_called("t/1", "t/2", "t/3", "t/4")
-        assert bench.sender.tally.delivered == 4
+        assert bench.sender.counters.delivered == 4
 
 
 async def test_what_was_left_by_the_one_before_is_sent_at_the_start() -> None:
@@ -198,7 +198,7 @@ async def test_what_fails_is_tried_again_and_nothing_overtakes_it() -> None:
         assert bench.calls == ["t/1"]
         await bench.pass_time(1)
         await bench.until_called("t/1", "t/1", "t/2")
-        assert (bench.sender.tally.retried, bench.sender.tally.delivered) == (1, 2)
+        assert (bench.sender.counters.retried, bench.sender.counters.delivered) == (1, 2)
 
 
 @pytest.mark.requirement("R-4.3.3-11", "R-13.2-4")
@@ -216,7 +216,7 @@ async def test_after_the_last_attempt_the_next_one_goes_on(
         )
         (letter,) = await bench.store.webhooks.dead_letters(after=None, limit=9)
         assert (letter.key, letter.finding) == (LetterKey("t", "w", 1), "HTTP status 410")
-        assert bench.sender.tally.dead == 1
+        assert bench.sender.counters.dead == 1
 
 
 async def test_a_dead_letter_is_sent_again_before_anything_newer() -> None:

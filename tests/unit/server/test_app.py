@@ -85,11 +85,11 @@ async def test_what_the_server_says_beside_that_is_passed_over() -> None:
     assert [event["type"] for event in sent] == ["lifespan.shutdown.complete"]
 
 
-async def test_a_start_that_fails_is_reported_with_the_reason() -> None:
-    app = build_app(echo_agent(), {"store": "nonsense"})
+async def test_a_start_that_fails_is_reported_with_the_reason(tmp_path: Path) -> None:
+    app = build_app(echo_agent(), {"store": f"sqlite:///{tmp_path / 'missing' / 'tasks.db'}"})
     failed, raised = await lifespan(app, "startup")
     assert failed["type"] == "lifespan.startup.failed"
-    assert "'nonsense' is no store" in failed["message"]
+    assert "missing" in failed["message"]
     assert raised["type"] == "raised"
 
 

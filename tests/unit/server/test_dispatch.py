@@ -29,6 +29,7 @@ from dragoman.model.operations import GetTaskRequest, Operation, Request, SendMe
 from dragoman.model.parts import Part
 from dragoman.model.tasks import Task
 from dragoman.server.admission.content import RequestValidator
+from dragoman.server.assembly import build_runtime
 from dragoman.server.dispatch import Answer, Dispatcher
 from dragoman.server.http.exchange import Exchange
 from dragoman.server.settings import Settings
@@ -88,7 +89,7 @@ async def dispatching(
     worker: ScriptedWorker | None = None, *, is_strict: bool = False, required: bool = False
 ) -> AsyncGenerator[Dispatcher]:
     worker = worker or ScriptedWorker()
-    runtime = Runtime(worker, Settings(), clock=FakeClock(), store=MemoryTaskStore())
+    runtime = build_runtime(worker, Settings(), clock=FakeClock(), store=MemoryTaskStore())
     await runtime.start()
     try:
         yield dispatcher_of(runtime, is_strict=is_strict, required=required)
@@ -108,7 +109,7 @@ async def numbers(answer: Answer) -> list[int]:
 
 @pytest.fixture
 def dispatcher() -> Dispatcher:
-    return dispatcher_of(Runtime(ScriptedWorker(), Settings(), clock=FakeClock()))
+    return dispatcher_of(build_runtime(ScriptedWorker(), Settings(), clock=FakeClock()))
 
 
 def test_an_error_meant_for_the_peer_is_told_as_it_is(

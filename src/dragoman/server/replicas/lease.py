@@ -57,13 +57,14 @@ class ReplicaLease:
     """An identity, new at every start, and a lease that is renewed for as long as it works.
 
     Attributes:
+        id: which replica this is; "" before ``join``.
         is_in_touch: the store answered when the lease was last to be renewed. One who writes knows
             sooner that it is gone; one who has nothing to write knows it by this.
         lapses: how often the lease had run out when it was renewed.
     """
 
     def __init__(self, store: SharedTaskStore, clock: Clock, *, lease_seconds: float) -> None:
-        self.id: Final = clock.new_id()
+        self.id = ""
         self._store = store
         self.clock: Final = clock
         self._lease_seconds = lease_seconds
@@ -100,6 +101,8 @@ class ReplicaLease:
 
     async def join(self) -> None:
         """Begin the lease, as soon as the store is there."""
+        # Not before: the processes that fork from one which has loaded the application differ.
+        self.id = self.clock.new_id()
         while True:
             self._renewed_ms = self._late_ms = self.clock.uptime_ms()
             try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from dragoman.clock import Clock
 from dragoman.engine.fold import TaskFold
@@ -11,7 +12,6 @@ from dragoman.engine.machine import Standing
 from dragoman.model.documents import TaskDocument
 from dragoman.model.messages import Message
 from dragoman.model.tasks import TaskState
-from dragoman.server.replicas.remote_tasks import RemoteTasks
 from dragoman.server.tasks.delivery import decode_delivery
 from dragoman.server.tasks.inbox import queue_of
 from dragoman.server.tasks.known_numbers import KnownNumbers
@@ -27,6 +27,9 @@ from dragoman.stores.base import (
     StoredTask,
     TaskStore,
 )
+
+if TYPE_CHECKING:
+    from dragoman.server.replicas.remote_tasks import RemoteTasks
 
 __all__ = (
     "TaskRestorer",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import Struct
@@ -23,7 +24,6 @@ from dragoman.errors import (
 from dragoman.model.messages import Message
 from dragoman.model.operations import SendMessageRequest
 from dragoman.model.tasks import TaskState
-from dragoman.server.replicas.remote_tasks import RemoteTasks
 from dragoman.server.tasks.delivery import Delivery, encode
 from dragoman.server.tasks.ending import is_ending
 from dragoman.server.tasks.idempotency import KnownSend, Sends, digest_of_secret
@@ -39,6 +39,9 @@ from dragoman.service.worker import Plan, Worker
 from dragoman.stores.base import NewTask, Scope, SendRecord, StoredTask, TaskStore
 from dragoman.stores.shared.reporting import reported
 from dragoman.stores.webhooks import NewWebhook
+
+if TYPE_CHECKING:
+    from dragoman.server.replicas.remote_tasks import RemoteTasks
 
 __all__ = ("Accepted", "MessageIntake", "Posted", "Sent")
 

@@ -10,7 +10,7 @@ import asyncio
 import logging
 from collections.abc import Coroutine
 from contextlib import suppress
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from dragoman.clock import Clock
 from dragoman.engine.commands import Begin, Cancel, Command, Finish
@@ -27,7 +27,6 @@ from dragoman.errors import (
 from dragoman.model.messages import Message
 from dragoman.model.operations import SendMessageRequest
 from dragoman.model.tasks import TaskState
-from dragoman.server.replicas.remote_tasks import RemoteTasks
 from dragoman.server.tasks.background import BackgroundTasks, ended
 from dragoman.server.tasks.delivery import Delivery, encode
 from dragoman.server.tasks.ending import is_ending
@@ -50,6 +49,9 @@ from dragoman.stores.base import (
     TaskStore,
     TaskWrite,
 )
+
+if TYPE_CHECKING:
+    from dragoman.server.replicas.remote_tasks import RemoteTasks
 
 __all__ = ("INTERRUPTED_REASON", "TaskSupervisor")
 

@@ -53,7 +53,7 @@ class PushNotifications:
         store: TaskStore,
         clock: Clock,
         keys: PushKeys,
-        tally: PushCounters,
+        counters: PushCounters,
     ) -> None:
         self._grace_seconds = min(_LAST_ATTEMPTS_SECONDS, settings.shutdown_grace_seconds)
         self._post = WebhookCalls(settings, keys, clock)
@@ -66,7 +66,7 @@ class PushNotifications:
             limits=SenderLimits(
                 claim_seconds=settings.push_timeout_seconds + _BESIDE_ATTEMPT_SECONDS
             ),
-            tally=tally,
+            counters=counters,
         )
         self.webhooks: Final = Webhooks(
             store=store.webhooks,

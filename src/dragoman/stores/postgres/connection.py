@@ -226,6 +226,10 @@ class Pool:
         self._places = asyncio.Semaphore(connections)
         self._is_closed = False
 
+    def open(self) -> None:
+        """Run statements again, after ``close``."""
+        self._is_closed = False
+
     async def close(self) -> None:
         """Wait for what is under way, then close all connections."""
         self._is_closed = True

@@ -75,6 +75,8 @@ class PostgresTaskStore:
 
     def __init__(self, url: str, *, patience_seconds: float = PATIENCE_SECONDS) -> None:
         self.database = Database(url)
+        self._pool = Pool(self.database)
+        self._webhooks = PostgresWebhooks(self._pool)
         self._patience_seconds = patience_seconds
         self._is_open = False
         self._lease_seconds = 0.0
@@ -92,9 +94,8 @@ class PostgresTaskStore:
     async def open(self) -> None:
         """Connect, make the tables if there are none, get ready to write. Raises UsageError."""
         name = self.database.name
-        self._pool = Pool(self.database)
+        self._pool.open()
         self._lease = Pool(self.database, connections=1)
-        self._webhooks = PostgresWebhooks(self._pool)
         self._writer = BatchWriter(self.database, self._webhooks.wake)
         await self._connect()
         self._reader = Reader(self._pool)

@@ -5,11 +5,8 @@ from dragoman.bus.local import LocalBus, LocalExchange
 from dragoman.errors import StoreUnavailableError
 from dragoman.model.operations import Operation
 from dragoman.server.admission.rate_limits import RateLimits, RateSettings
-from dragoman.server.replicas.cluster import Cluster
+from dragoman.server.assembly import build_runtime
 from dragoman.server.settings import Settings
-from dragoman.server.tasks.background import BackgroundTasks
-from dragoman.server.tasks.runtime import Runtime
-from dragoman.server.tasks.streams import Hub
 from dragoman.stores.memory.shared import SharedMemoryTaskStore
 from dragoman.stores.memory.store import MemoryTaskStore
 from dragoman.testing.clock import FakeClock
@@ -28,26 +25,19 @@ class Store(SharedMemoryTaskStore):
 
 
 async def left(*, is_down: bool) -> list[ReplicaHint]:
-    """Join and leave; return what others hear of it."""
-    clock, exchange, background = FakeClock(), LocalExchange(), BackgroundTasks()
+    """Start and stop a replica; return what others hear of it."""
+    clock, exchange = FakeClock(), LocalExchange()
     store, heard = Store(clock=clock), list[ReplicaHint]()
     beside = LocalBus(exchange)
     await beside.open("beside", on_hint=heard.append, on_reconnect=lambda: None)
-    await store.open()
-    cluster = Cluster(
-        store,
-        LocalBus(exchange),
-        clock=clock,
-        hub=Hub(),
-        background=background,
-        settings=Settings(),
+    runtime = build_runtime(
+        ScriptedWorker(), Settings(), clock=clock, store=store, bus=LocalBus(exchange)
     )
-    await cluster.join()
+    await runtime.start()
     store.is_down = is_down
-    await cluster.leave()
+    await runtime.drain()
     await asyncio.sleep(0)
-    await cluster.close()
-    await background.close()
+    await runtime.stop()
     return heard
 
 
@@ -61,10 +51,10 @@ async def test_who_cannot_leave_is_dead_in_time() -> None:
 
 async def test_a_server_on_a_shared_store_is_a_replica_and_another_is_none() -> None:
     clock = FakeClock()
-    shared = Runtime(
+    shared = build_runtime(
         ScriptedWorker(), Settings(), clock=clock, store=SharedMemoryTaskStore(clock=clock)
     )
-    alone = Runtime(ScriptedWorker(), Settings(), clock=clock, store=MemoryTaskStore())
+    alone = build_runtime(ScriptedWorker(), Settings(), clock=clock, store=MemoryTaskStore())
     for runtime in (shared, alone):
         await runtime.start()
     assert shared.replica_id
@@ -75,23 +65,20 @@ async def test_a_server_on_a_shared_store_is_a_replica_and_another_is_none() -> 
 
 
 async def test_what_is_used_up_here_is_told_and_what_is_told_is_used_up() -> None:
-    clock, exchange, background = FakeClock(), LocalExchange(), BackgroundTasks()
+    clock, exchange = FakeClock(), LocalExchange()
     heard = list[ReplicaHint]()
     beside = LocalBus(exchange)
     rates = RateLimits(RateSettings(rate_limit_per_operation={"GetTask": "3/h"}), clock)
     await beside.open("beside", on_hint=heard.append, on_reconnect=lambda: None)
-    store = Store(clock=clock)
-    await store.open()
-    cluster = Cluster(
-        store,
-        LocalBus(exchange),
+    runtime = build_runtime(
+        ScriptedWorker(),
+        Settings(),
         clock=clock,
-        hub=Hub(),
-        background=background,
-        settings=Settings(),
+        store=Store(clock=clock),
+        bus=LocalBus(exchange),
         rates=rates,
     )
-    await cluster.join()
+    await runtime.start()
     rates.admit(Operation.GET_TASK, "a", "")
     await asyncio.sleep(0)
     (spent,) = heard
@@ -102,5 +89,15 @@ async def test_what_is_used_up_here_is_told_and_what_is_told_is_used_up() -> Non
     verdict = rates.admit(Operation.GET_TASK, "a", "")
     assert verdict is not None
     assert verdict.remaining == 0
-    await cluster.close()
-    await background.close()
+    await runtime.stop()
+
+
+async def test_a_replica_has_its_name_from_its_start_on() -> None:
+    # An application may be built before its process forks.
+    clock = FakeClock()
+    store = SharedMemoryTaskStore(clock=clock)
+    runtime = build_runtime(ScriptedWorker(), Settings(), clock=clock, store=store)
+    assert runtime.replica_id == ""
+    await runtime.start()
+    assert runtime.replica_id
+    await runtime.stop()

@@ -113,11 +113,16 @@ def held_by(holder: str) -> StoredTask:
     )
 
 
-def test_every_start_is_another_replica() -> None:
+async def test_every_start_is_another_replica() -> None:
     clock = FakeClock()
     store = SharedMemoryTaskStore(clock=clock)
-    one, two = (ReplicaLease(store, clock, lease_seconds=LEASE) for _ in range(2))
-    assert one.id != two.id
+    await store.open()
+    lease = ReplicaLease(store, clock, lease_seconds=LEASE)
+    await lease.join()
+    first = lease.id
+    await lease.join()
+    assert first
+    assert lease.id != first
 
 
 async def test_a_lease_is_renewed_three_times_in_its_length() -> None:

@@ -10,8 +10,8 @@ from dragoman.errors import StoreUnavailableError, TaskEndedError, UsageError
 from dragoman.model.messages import text_of
 from dragoman.model.operations import GetTaskRequest, SendMessageRequest, SubscribeToTaskRequest
 from dragoman.model.tasks import Task, TaskState
+from dragoman.server.assembly import build_runtime
 from dragoman.server.settings import Settings
-from dragoman.server.tasks.runtime import Runtime
 from dragoman.server.tasks.supervisor import INTERRUPTED_REASON
 from dragoman.service.service import Call
 from dragoman.service.worker import Completed, Outcome, Turn
@@ -70,7 +70,7 @@ class House:
         self.worker = worker or ScriptedWorker()
         self.clock = FakeClock(10_000_000)
         self.store = Store()
-        self.runtime = Runtime(self.worker, SETTINGS, clock=self.clock, store=self.store)
+        self.runtime = build_runtime(self.worker, SETTINGS, clock=self.clock, store=self.store)
 
     async def keep(self) -> None:
         """Let the next housekeeping begin."""
@@ -140,17 +140,38 @@ async def test_stopping_what_was_not_started_is_nothing() -> None:
 
 async def test_the_store_is_the_one_the_settings_name(tmp_path: Path) -> None:
     settings = Settings(store=f"sqlite:///{tmp_path / 'tasks.db'}")
-    runtime = Runtime(ScriptedWorker(), settings)
+    runtime = build_runtime(ScriptedWorker(), settings)
     await runtime.start()
     await runtime.stop()
     assert (tmp_path / "tasks.db").exists()
 
 
-async def test_a_store_that_is_none_is_told() -> None:
-    runtime = Runtime(ScriptedWorker(), Settings(store="nonsense"))
+def test_a_store_that_is_none_is_told_before_the_start() -> None:
     with pytest.raises(UsageError, match="'nonsense' is no store"):
+        build_runtime(ScriptedWorker(), Settings(store="nonsense"))
+
+
+async def test_a_start_that_fails_leaves_the_store_for_the_next(tmp_path: Path) -> None:
+    class Fails(ScriptedWorker):
+        is_broken = True
+
+        async def startup(self) -> None:
+            await super().startup()
+            if self.is_broken:
+                raise ZeroDivisionError
+
+    settings, worker = Settings(store=f"sqlite:///{tmp_path / 'tasks.db'}"), Fails()
+    runtime = build_runtime(worker, settings)
+    with pytest.raises(ZeroDivisionError):
         await runtime.start()
     assert not runtime.is_ready
+    worker.is_broken = False
+    beside = build_runtime(worker, settings)
+    await beside.start()
+    await beside.stop()
+    await runtime.start()
+    assert runtime.is_ready
+    await runtime.stop()
 
 
 @asynccontextmanager
@@ -161,7 +182,7 @@ async def restarted(left: ScriptedWorker, then: ScriptedWorker) -> AsyncGenerato
         request = SendMessageRequest(message=user_message())
         await (await service.send_streaming_message(request, Call())).aclose()
         task_id = await only_id(former.store)
-    runtime = Runtime(then, SETTINGS, clock=former.clock, store=former.store)
+    runtime = build_runtime(then, SETTINGS, clock=former.clock, store=former.store)
     service = await runtime.service()
     try:
         stream = await service.subscribe_to_task(SubscribeToTaskRequest(id=task_id), Call())
@@ -347,7 +368,7 @@ async def test_what_is_to_be_written_before_the_end_is_written_after_the_last_tu
     async def flush() -> None:
         worker.life.append("flush")
 
-    runtime = Runtime(worker, SETTINGS, clock=FakeClock(), store=Store(), on_stop=flush)
+    runtime = build_runtime(worker, SETTINGS, clock=FakeClock(), store=Store(), on_stop=flush)
     await runtime.start()
     await runtime.stop()
     assert worker.life == ["startup", "shutdown", "flush"]

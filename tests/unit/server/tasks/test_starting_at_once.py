@@ -6,8 +6,8 @@ from pathlib import Path
 from dragoman.model.documents import TaskDocument
 from dragoman.model.messages import text_of
 from dragoman.model.operations import GetTaskRequest
+from dragoman.server.assembly import build_runtime
 from dragoman.server.settings import Settings
-from dragoman.server.tasks.runtime import Runtime
 from dragoman.service.service import Call
 from dragoman.service.worker import Completed, Outcome, Turn
 from dragoman.stores.base import Scope, StoredTask
@@ -58,7 +58,7 @@ async def test_so_it_does_on_sqlite(tmp_path: Path) -> None:
         shutdown_grace_seconds=0,
         push=False,
     )
-    runtime = Runtime(ScriptedWorker(script.run), settings)
+    runtime = build_runtime(ScriptedWorker(script.run), settings)
     service = await runtime.service()
     try:
         task = await service.send_message(send(), CALL)

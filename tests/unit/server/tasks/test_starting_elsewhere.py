@@ -8,8 +8,8 @@ from dragoman.errors import TaskEndedError
 from dragoman.model.documents import TaskDocument
 from dragoman.model.messages import text_of
 from dragoman.model.tasks import TaskState
+from dragoman.server.assembly import build_runtime
 from dragoman.server.settings import Settings
-from dragoman.server.tasks.runtime import Runtime
 from dragoman.service.worker import Completed, Outcome, Turn
 from dragoman.stores.base import SendKey, SendRecord
 from dragoman.stores.memory.shared import SharedMemoryTaskStore
@@ -35,7 +35,7 @@ async def test_a_task_that_ended_by_the_same_message_elsewhere_answers_it() -> N
     records, clock = MemoryRecords(), FakeClock()
     stores = (SharedMemoryTaskStore(records, clock=clock), LateStore(records, clock))
     first, second = (
-        Runtime(ScriptedWorker(ask), Settings(), clock=clock, store=store) for store in stores
+        build_runtime(ScriptedWorker(ask), Settings(), clock=clock, store=store) for store in stores
     )
     try:
         asked = await (await first.service()).send_message(send(), CALL)
@@ -85,7 +85,7 @@ async def test_a_task_that_leaves_memory_while_its_message_is_looked_for_gets_it
     clock = FakeClock()
     store = LeisurelyStore(MemoryRecords(), clock)
     settings = Settings(idempotency_seconds=1, park_after_seconds=20)
-    runtime = Runtime(ScriptedWorker(run), settings, clock=clock, store=store)
+    runtime = build_runtime(ScriptedWorker(run), settings, clock=clock, store=store)
     try:
         service = await runtime.service()
         asked = await service.send_message(send(), CALL)

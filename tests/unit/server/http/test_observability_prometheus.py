@@ -10,7 +10,7 @@ from dragoman.errors import StoreUnavailableError, UnauthenticatedError
 from dragoman.push.notification import PushCounters
 from dragoman.server.admission.authentication import Guard
 from dragoman.server.http.exchange import Exchange
-from dragoman.server.http.metrics import METRICS_PATH, Metrics, Sample, exposition
+from dragoman.server.http.observability import METRICS_PATH, Metrics, Sample, exposition
 from dragoman.server.replicas.lease import ReplicaNumbers
 from dragoman.service.principal import Principal
 from dragoman.stores.webhooks import PendingOverview
@@ -29,7 +29,7 @@ class Process:
         self.open_streams = 2
         self.running_turns = 7
         self.waiting_turns = 6
-        self.tally = PushCounters(delivered=5, retried=4, dead=1)
+        self.push_counters = PushCounters(delivered=5, retried=4, dead=1)
         self.overview = overview
         self.is_broken = False
 
