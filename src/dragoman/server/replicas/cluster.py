@@ -11,7 +11,7 @@ from dragoman.server.admission.rate_limits import RateLimits
 from dragoman.server.replicas.lease import ReplicaLease, ReplicaNumbers
 from dragoman.server.replicas.remote_tasks import RemoteTasks
 from dragoman.server.replicas.sweep import Sweep
-from dragoman.server.settings import Settings
+from dragoman.server.settings import StoreSettings
 from dragoman.server.tasks.background import BackgroundTasks
 from dragoman.server.tasks.resuming import Resumption
 from dragoman.server.tasks.streams import Hub
@@ -36,7 +36,7 @@ class Cluster:
         clock: Clock,
         hub: Hub,
         background: BackgroundTasks,
-        settings: Settings,
+        settings: StoreSettings,
         rates: RateLimits | None = None,
     ) -> None:
         self._store = store

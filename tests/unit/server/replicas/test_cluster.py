@@ -4,9 +4,9 @@ from dragoman.bus.base import ReplicaHint, Spent, WorkReleased
 from dragoman.bus.local import LocalBus, LocalExchange
 from dragoman.errors import StoreUnavailableError
 from dragoman.model.operations import Operation
-from dragoman.server.admission.rate_limits import RateLimits, RateSettings
+from dragoman.server.admission.rate_limits import RateLimits
 from dragoman.server.replicas.cluster import Cluster
-from dragoman.server.settings import Settings
+from dragoman.server.settings import RateSettings, Settings
 from dragoman.server.tasks.background import BackgroundTasks
 from dragoman.server.tasks.runtime import Runtime
 from dragoman.server.tasks.streams import Hub
