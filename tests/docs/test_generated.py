@@ -13,6 +13,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -60,11 +61,18 @@ def table_of_settings() -> str:
     meanings = meanings_of_settings()
     # The type cannot say it: profiles are registered.
     members["profiles"]["items"] = {"enum": list(profile_names())}
-    rows = [
-        f"| `{name}` | {kind_of(member)} | {default_of(member)} | {meanings[name]} |"
-        for name, member in members.items()
-    ]
-    return table("| setting | value | default | meaning |", rows)
+    return "\n\n".join(
+        section(
+            group,
+            "| setting | value | default | meaning |",
+            [
+                f"| `{each.name}` | {kind_of(members[each.name])} | {shown(each.default)} "
+                f"| {meanings[each.name]} |"
+                for each in fields
+            ],
+        )
+        for group, fields in groupby(setting_fields().values(), lambda each: each.group)
+    )
 
 
 def meanings_of_settings() -> dict[str, str]:
@@ -102,8 +110,7 @@ def kind_of(member: dict[str, Any]) -> str:
     return kind
 
 
-def default_of(member: dict[str, Any]) -> str:
-    default = member["default"]
+def shown(default: object) -> str:
     return "none" if default is None else f"`{json.dumps(default)}`"
 
 
@@ -116,10 +123,15 @@ def table_of_options() -> str:
         text=True,
         check=True,
     ).stdout
-    listed = output.partition("options:\n")[2].partition("\n\n")[0]
-    options = re.findall(r"^  (\S.*?)\s{2,}(\S.*)$", listed, re.MULTILINE)
-    rows = [f"| `{option}` | {meaning} |" for option, meaning in options]
-    return table("| option | meaning |", rows)
+    parts: list[str] = []
+    for title, listed in re.findall(r"^(\S.*):\n((?:  .*\n)+)", output, re.MULTILINE):
+        options = re.findall(r"^  (-.*?)\s{2,}(\S.*)$", listed, re.MULTILINE)
+        rows = [f"| `{option}` | {meaning} |" for option, meaning in options]
+        if title == "options":
+            parts.append(table("| option | meaning |", rows))
+        elif rows:
+            parts.append(section(title, "| option | meaning |", rows))
+    return "\n\n".join(parts)
 
 
 def table_of_errors() -> str:
@@ -262,6 +274,10 @@ def table_of_networks() -> str:
 def table_of_capacity() -> str:
     load, site = capacity.Load(), capacity.Site()
     return capacity.table(capacity.plan(load, site, capacity.read_units()))
+
+
+def section(title: str, head: str, rows: list[str]) -> str:
+    return f"### {title}\n\n{table(head, rows)}"
 
 
 def table(head: str, rows: list[str]) -> str:

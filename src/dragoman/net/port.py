@@ -14,7 +14,7 @@ import uvicorn
 
 from dragoman.net.http1.server import Http1Protocol
 from dragoman.net.http2.protocol.frames import PREFACE
-from dragoman.net.limits import Http1Limits
+from dragoman.net.limits import ConnectionLimits
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -53,7 +53,7 @@ class FirstBytes(asyncio.Protocol):
         _loop: asyncio.AbstractEventLoop | None = None,
         *,
         http2: Backend,
-        limits: Http1Limits,
+        limits: ConnectionLimits,
     ) -> None:
         self._speak_http1 = partial(
             Http1Protocol, config, server_state, app_state, _loop, limits=limits
@@ -114,7 +114,7 @@ class FirstBytes(asyncio.Protocol):
         self._connections.discard(self)
 
 
-def speaking_both(http2: Backend, limits: Http1Limits) -> type[asyncio.Protocol]:
+def speaking_both(http2: Backend, limits: ConnectionLimits) -> type[asyncio.Protocol]:
     """Return what to give to ``uvicorn.Config`` as ``http`` to serve HTTP/1.1 and HTTP/2."""
     # uvicorn calls it to make a connection, and does not care that it is not a class.
     return cast("type[asyncio.Protocol]", partial(FirstBytes, http2=http2, limits=limits))

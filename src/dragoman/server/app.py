@@ -9,7 +9,7 @@ from typing import Final, Protocol
 from dragoman.errors import MethodNotAllowedError
 from dragoman.model.cards import AgentCard
 from dragoman.net.asgi import ASGIApp, Receive, Scope, Send
-from dragoman.net.limits import Http1Limits
+from dragoman.net.limits import ConnectionLimits
 from dragoman.server.cards.card import PublishedCards
 from dragoman.server.cards.published_keys import PublishedKeys
 from dragoman.server.dispatch import ServiceHost
@@ -82,7 +82,7 @@ class App:
         calls: HttpCalls,
         card: HttpCard,
         grpc: GrpcServer,
-        connection_limits: Http1Limits,
+        connection_limits: ConnectionLimits,
         keys: PublishedKeys | None = None,
         metrics: Metrics | None = None,
         cors: Cors | None = None,

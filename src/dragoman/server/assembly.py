@@ -25,14 +25,13 @@ from dragoman.clock import Clock, SystemClock
 from dragoman.dialects.profiles.base import Serving
 from dragoman.dialects.registry import Profiles
 from dragoman.errors import StoreUnavailableError, UnavailableError, UsageError
-from dragoman.net.limits import Http1Limits, Http2Limits
 from dragoman.push.notification import PushCounters
 from dragoman.server.admission.authentication import Guard
 from dragoman.server.admission.authorization import Access
 from dragoman.server.admission.client_address import Addressing
 from dragoman.server.admission.concurrency import CallerLimits
-from dragoman.server.admission.content import ContentLimits, RequestValidator
-from dragoman.server.admission.rate_limits import RateLimits, RateSettings
+from dragoman.server.admission.content import RequestValidator
+from dragoman.server.admission.rate_limits import RateLimits
 from dragoman.server.app import App, Lifecycle
 from dragoman.server.cards.card import Describes, PublishedCards, capabilities_of
 from dragoman.server.cards.extended import ExtendedCards
@@ -43,9 +42,8 @@ from dragoman.server.http.calls import HttpCalls
 from dragoman.server.http.cards import HttpCard
 from dragoman.server.http.cors import Cors
 from dragoman.server.http.observability import Metrics, observe
-from dragoman.server.limits import limits_of
 from dragoman.server.service import ExtendedCard, LocalService
-from dragoman.server.settings import Settings, load_settings
+from dragoman.server.settings import CardSettings, Settings, load_settings
 from dragoman.server.tasks.background import BackgroundTasks
 from dragoman.server.tasks.idempotency import Sends
 from dragoman.server.tasks.resuming import Resumption, ResumptionLimits
@@ -364,10 +362,7 @@ class _Parts:
         self.access: Final = Access(agent.authorize, agent.share)
         self._cors = self._cors_of()
         self.caller_limits: Final = CallerLimits(
-            limits_of(settings, RateSettings),
-            clock,
-            max_streams=settings.max_streams_per_owner,
-            trusted_proxies=settings.trusted_proxies,
+            settings, clock, trusted_proxies=settings.trusted_proxies
         )
         self.profiles: Final = Profiles(
             Serving(
@@ -443,12 +438,12 @@ class _Parts:
             cors=self._cors,
             grpc=GrpcServer(
                 dispatcher,
-                limits_of(settings, Http2Limits),
+                settings,
                 services=_grpc_services,
                 enter=self.guard.enter,
                 is_ready=lambda: runtime.is_ready,
             ),
-            connection_limits=limits_of(settings, Http1Limits),
+            connection_limits=settings,
         )
 
     def _validator(self) -> RequestValidator:
@@ -458,9 +453,7 @@ class _Parts:
             capabilities=capabilities_of(agent, has_push=settings.push),
             input_modes=(*agent.input_modes, *(m for s in agent.skills for m in s.input_modes)),
             hidden_input_modes=(m for s in agent.hidden_skills for m in s.input_modes),
-            max_parts=settings.max_parts,
-            max_id_length=settings.max_id_length,
-            contents=limits_of(settings, ContentLimits),
+            limits=settings,
         )
 
     def _cors_of(self) -> Cors | None:
@@ -576,7 +569,7 @@ def authentication_of(agent: Describes, api_keys: str | None = None) -> Combinat
     return None
 
 
-def signing_of(settings: Settings) -> CardSigning | None:
+def signing_of(settings: CardSettings) -> CardSigning | None:
     """Return what signs the card, None if nothing does.
 
     Raises:

@@ -40,8 +40,8 @@ from dragoman.server.admission.authorization import Access
 from dragoman.server.admission.client_address import Addressing
 from dragoman.server.admission.concurrency import CallerLimits
 from dragoman.server.admission.content import RequestValidator
-from dragoman.server.admission.rate_limits import RateSettings
 from dragoman.server.http.exchange import Exchange
+from dragoman.server.settings import RateSettings
 from dragoman.service.principal import Principal
 from dragoman.service.service import A2AService, Call, EventStream, TaskOrigins
 

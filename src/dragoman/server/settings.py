@@ -2,6 +2,9 @@
 
 Where a value may come from, strongest first: the command line or the caller, the environment
 (``DRAGOMAN_`` and the name in capitals), a TOML file, the default here.
+
+Settings are declared in groups. A part of the server asks for the group it needs, and is given the
+settings themselves. Groups are dataclasses: a class cannot inherit from two structs of msgspec.
 """
 
 from __future__ import annotations
@@ -9,6 +12,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Final, Literal, NamedTuple, get_origin
@@ -18,13 +22,23 @@ from msgspec import Meta, Struct
 
 from dragoman.dialects.registry import profile_names
 from dragoman.errors import UsageError
+from dragoman.net.limits import ConnectionLimits
 
 __all__ = (
+    "AccessSettings",
+    "CardSettings",
+    "ContentLimits",
     "LogFormat",
     "LogLevel",
     "ProcessSettings",
+    "ProtocolSettings",
+    "RateSettings",
     "SettingField",
     "Settings",
+    "StoreSettings",
+    "TaskSettings",
+    "TurnSettings",
+    "WebhookSettings",
     "load_settings",
     "read_config_file",
     "setting_fields",
@@ -42,8 +56,9 @@ LogLevel = Literal["debug", "info", "warning", "error"]
 LogFormat = Literal["text", "json"]
 
 
-class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a server can be told.
+@dataclass(frozen=True, kw_only=True)
+class StoreSettings:
+    """Store and replicas.
 
     Attributes:
         store: where tasks are kept: ``sqlite:///relative.db``, ``sqlite:////absolute.db``,
@@ -53,21 +68,80 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         lease_seconds: a server on a shared store that was not heard of for this long counts as
             dead, and others take over its tasks.
         sweep_seconds: how often such a server looks after what news it may have missed.
-        public_url: the address callers use, written into the card; else worked out per request.
-        allow_anonymous: serve callers from other machines although nobody authenticates them.
         secrets_key: the file of the key under which answers that are secrets are kept until their
             task ends; made if it is not there. By default it is beside the SQLite file, and named
             like it, with ``.key`` at the end; on PostgreSQL name one that all replicas have.
+    """
+
+    store: str = "sqlite:///dragoman.db"
+    bus: str = ""
+    lease_seconds: Annotated[float, Meta(gt=0)] = 10.0
+    sweep_seconds: Annotated[float, Meta(gt=0)] = 5.0
+    secrets_key: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class CardSettings:
+    """Addresses and card.
+
+    Attributes:
+        public_url: the address callers use, written into the card; else worked out per request.
+        trusted_proxies: peers whose ``Forwarded`` and ``X-Forwarded-*`` headers are believed.
+        card_key: files with the private keys that sign the card; the first signs, all are
+            published. Needs ``public_url``.
+        card_max_age_seconds: how long clients may cache the card.
+        max_card_bytes: an agent whose card is larger is not started; clients read no more than
+            1 MiB.
+    """
+
+    public_url: str | None = None
+    trusted_proxies: tuple[str, ...] = ("127.0.0.1", "::1")
+    card_key: tuple[str, ...] = ()
+    card_max_age_seconds: Annotated[int, Meta(ge=0)] = 3600
+    max_card_bytes: Positive = 1024 * 1024
+
+
+@dataclass(frozen=True, kw_only=True)
+class AccessSettings:
+    """Who may call.
+
+    Attributes:
+        allow_anonymous: serve callers from other machines although nobody authenticates them.
         api_keys: a file of keys that ``dragoman keys`` keeps; callers must show one of them, or
             what the agent itself asks for.
-        trusted_proxies: peers whose ``Forwarded`` and ``X-Forwarded-*`` headers are believed.
+        cors_origins: web pages that may call, by their origin; ``*`` for all of them, without
+            credentials.
+    """
+
+    allow_anonymous: bool = False
+    api_keys: str | None = None
+    cors_origins: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProtocolSettings:
+    """Versions of the protocol.
+
+    Attributes:
         strict_versions: read each version by the letter: a request without A2A-Version means 0.3,
             and members that clients leave out or spell in their own way are refused.
         profiles: what frameworks have added to a version, to be spoken beside it.
         force_json: answer HTTP+JSON as ``application/json`` whatever was asked, for peers of 1.0.0.
         trace_metadata: tell the ids of trace and span in the metadata of every event of a task
             that is traced; some profiles do so always.
-        max_body_bytes: larger bodies are refused with 413; 16 MiB holds a 12 MiB file in base64.
+    """
+
+    strict_versions: bool = False
+    profiles: tuple[str, ...] = ()
+    force_json: bool = False
+    trace_metadata: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContentLimits:
+    """Content of requests.
+
+    Attributes:
         max_depth: how deep JSON may be nested; the decoder itself gives up near 1000.
         max_parts: parts in one message.
         max_id_length: characters in a messageId, contextId or taskId.
@@ -76,15 +150,21 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         max_part_bytes: bytes in the file of one part, or in its data as JSON. 12 MiB are 16 MiB in
             base64, so the same files get through on every binding.
         max_metadata_bytes: bytes of JSON in the metadata of a request, of a message or of a part.
-        max_headers: headers of one request; as in Apache.
-        max_header_bytes: bytes in all of them and in the URL; tokens and cookies rarely have 8 KiB.
-        max_card_bytes: an agent whose card is larger is not started; clients read no more than
-            1 MiB.
-        head_seconds: how long the head of a request may take to arrive.
-        body_seconds: how long the body may take; 16 MiB in 5 minutes is half a megabit a second.
-        keep_alive_seconds: how long a connection may idle between two requests.
-        http2_idle_seconds: how long a connection of HTTP/2 may be without calls; clients of gRPC
-            keep theirs for the next call, which is answered sooner for it.
+    """
+
+    max_depth: Annotated[int, Meta(ge=1, le=500)] = 200
+    max_parts: Positive = 1000
+    max_id_length: Positive = 512
+    max_text_length: Positive = 4_000_000
+    max_part_bytes: Positive = 12 * 1024 * 1024
+    max_metadata_bytes: Positive = 256 * 1024
+
+
+@dataclass(frozen=True, kw_only=True)
+class RateSettings:
+    """How often callers may ask.
+
+    Attributes:
         rate_limit: how often one caller may ask, such as ``600/min``; operations count by their
             weight. Callers that nobody authenticates are told by their address. None by default:
             what is too often only you can know.
@@ -97,12 +177,72 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         rate_limit_refusals: how often credentials from one address may be wrong before no more
             are looked at; no honest caller gets near it.
         max_streams_per_owner: streams that one caller may have open at once.
+    """
+
+    rate_limit: str = ""
+    rate_limit_per_address: str = ""
+    rate_limit_per_tenant: str = ""
+    rate_limit_per_operation: dict[str, str] = field(default_factory=dict[str, str])
+    rate_limit_weights: dict[str, Annotated[int, Meta(ge=0)]] = field(
+        default_factory=dict[str, int]
+    )
+    rate_limit_refusals: str = "60/min"
+    max_streams_per_owner: Positive = 1000
+
+
+@dataclass(frozen=True, kw_only=True)
+class TurnSettings:
+    """Turns.
+
+    Attributes:
+        max_running_turns: turns at work at once; waiting for input does not count.
+        max_waiting_turns: turns that may wait for a slot; above that the answer is "busy".
         max_turns_per_owner: turns of one known caller that may run or wait at once: one caller
             alone cannot fill the line for all.
-        cors_origins: web pages that may call, by their origin; ``*`` for all of them, without
-            credentials.
-        card_key: files with the private keys that sign the card; the first signs, all are
-            published. Needs ``public_url``.
+        turn_timeout_seconds: how long a turn may work before its task fails; what it waits for its
+            client or sleeps does not count, and a skill may have a limit of its own. 0 is for ever.
+        shutdown_grace_seconds: how long running turns may finish when the server stops.
+        cancel_grace_seconds: how long canceled code may clean up before it is left behind.
+    """
+
+    max_running_turns: Positive = 1000
+    max_waiting_turns: Annotated[int, Meta(ge=0)] = 10_000
+    max_turns_per_owner: Positive = 5000
+    turn_timeout_seconds: Seconds = 0.0
+    shutdown_grace_seconds: Seconds = 10.0
+    cancel_grace_seconds: Seconds = 10.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskSettings:
+    """Tasks.
+
+    Attributes:
+        max_wait_seconds: how long a blocking send waits before it returns the task as it is.
+        idempotency_seconds: how long a messageId is remembered; 0 turns recognition off.
+        max_attempts: how often a task is run again after the server has stopped in the midst of it;
+            results that it records start the count anew.
+        park_after_seconds: a task that has waited this long, and that nobody follows, leaves
+            memory; its answer brings it back.
+        retention_days: a task that has ended is removed this long after, with all that belongs to
+            it, so that the store does not grow for ever; 0 keeps everything.
+        input_expiry_days: a task that has waited for its client this long is ended as failed, so
+            that what nobody comes back to can be removed, too; 0 lets it wait for ever.
+    """
+
+    max_wait_seconds: Seconds = 600.0
+    idempotency_seconds: Seconds = 600.0
+    max_attempts: Annotated[int, Meta(ge=0)] = 3
+    park_after_seconds: Seconds = 60.0
+    retention_days: Days = 30.0
+    input_expiry_days: Days = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class WebhookSettings:
+    """Webhooks.
+
+    Attributes:
         push: let callers register webhooks, and tell them what happens to their tasks.
         push_allow_http: call webhooks by http, too; whoever is on the way can read and change what
             they are told.
@@ -124,64 +264,8 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             Replicas on PostgreSQL sign only if it is given: they need the same keys.
         push_challenge: register a webhook only when it has sent back what it was asked, so that
             nobody can have somebody else's address called.
-        max_running_turns: turns at work at once; waiting for input does not count.
-        max_waiting_turns: turns that may wait for a slot; above that the answer is "busy".
-        turn_timeout_seconds: how long a turn may work before its task fails; what it waits for its
-            client or sleeps does not count, and a skill may have a limit of its own. 0 is for ever.
-        max_attempts: how often a task is run again after the server has stopped in the midst of it;
-            results that it records start the count anew.
-        park_after_seconds: a task that has waited this long, and that nobody follows, leaves
-            memory; its answer brings it back.
-        retention_days: a task that has ended is removed this long after, with all that belongs to
-            it, so that the store does not grow for ever; 0 keeps everything.
-        input_expiry_days: a task that has waited for its client this long is ended as failed, so
-            that what nobody comes back to can be removed, too; 0 lets it wait for ever.
-        max_wait_seconds: how long a blocking send waits before it returns the task as it is.
-        idempotency_seconds: how long a messageId is remembered; 0 turns recognition off.
-        heartbeat_seconds: pause between comments on an idle stream; proxies cut at 30 to 60.
-        stall_seconds: a stream whose reader takes no byte for this long is closed.
-        shutdown_grace_seconds: how long running turns may finish when the server stops.
-        cancel_grace_seconds: how long canceled code may clean up before it is left behind.
-        card_max_age_seconds: how long clients may cache the card.
     """
 
-    store: str = "sqlite:///dragoman.db"
-    bus: str = ""
-    lease_seconds: Annotated[float, Meta(gt=0)] = 10.0
-    sweep_seconds: Annotated[float, Meta(gt=0)] = 5.0
-    public_url: str | None = None
-    allow_anonymous: bool = False
-    secrets_key: str | None = None
-    api_keys: str | None = None
-    trusted_proxies: tuple[str, ...] = ("127.0.0.1", "::1")
-    strict_versions: bool = False
-    profiles: tuple[str, ...] = ()
-    force_json: bool = False
-    trace_metadata: bool = False
-    max_body_bytes: Positive = 16 * 1024 * 1024
-    max_depth: Annotated[int, Meta(ge=1, le=500)] = 200
-    max_parts: Positive = 1000
-    max_id_length: Positive = 512
-    max_text_length: Positive = 4_000_000
-    max_part_bytes: Positive = 12 * 1024 * 1024
-    max_metadata_bytes: Positive = 256 * 1024
-    max_headers: Positive = 100
-    max_header_bytes: Positive = 32 * 1024
-    max_card_bytes: Positive = 1024 * 1024
-    head_seconds: Annotated[float, Meta(gt=0)] = 30.0
-    body_seconds: Annotated[float, Meta(gt=0)] = 300.0
-    keep_alive_seconds: Annotated[float, Meta(gt=0)] = 5.0
-    http2_idle_seconds: Annotated[float, Meta(gt=0)] = 300.0
-    rate_limit: str = ""
-    rate_limit_per_address: str = ""
-    rate_limit_per_tenant: str = ""
-    rate_limit_per_operation: dict[str, str] = {}
-    rate_limit_weights: dict[str, Annotated[int, Meta(ge=0)]] = {}
-    rate_limit_refusals: str = "60/min"
-    max_streams_per_owner: Positive = 1000
-    max_turns_per_owner: Positive = 5000
-    cors_origins: tuple[str, ...] = ()
-    card_key: tuple[str, ...] = ()
     push: bool = True
     push_allow_http: bool = False
     push_allow_hosts: tuple[str, ...] = ()
@@ -194,27 +278,30 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     push_signing: Literal["jwt", "none"] = "jwt"
     push_keys: str | None = None
     push_challenge: bool = False
-    max_running_turns: Positive = 1000
-    max_waiting_turns: Annotated[int, Meta(ge=0)] = 10_000
-    turn_timeout_seconds: Seconds = 0.0
-    max_attempts: Annotated[int, Meta(ge=0)] = 3
-    park_after_seconds: Seconds = 60.0
-    retention_days: Days = 30.0
-    input_expiry_days: Days = 0.0
-    max_wait_seconds: Seconds = 600.0
-    idempotency_seconds: Seconds = 600.0
-    heartbeat_seconds: Annotated[float, Meta(gt=0)] = 15.0
-    stall_seconds: Annotated[float, Meta(gt=0)] = 300.0
-    shutdown_grace_seconds: Seconds = 10.0
-    cancel_grace_seconds: Seconds = 10.0
-    card_max_age_seconds: Annotated[int, Meta(ge=0)] = 3600
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(
+    StoreSettings,
+    CardSettings,
+    AccessSettings,
+    ProtocolSettings,
+    ConnectionLimits,
+    ContentLimits,
+    RateSettings,
+    TurnSettings,
+    TaskSettings,
+    WebhookSettings,
+):
+    """What a server can be told: all groups in one."""
 
 
 class ProcessSettings(Struct, frozen=True, kw_only=True):
-    """What ``dragoman serve`` can be told beside the settings of its server.
+    """Port and process.
 
-    It reads them from the same places. Whoever serves an agent by another program sees to these
-    things there, so that the variables are passed over.
+    What ``dragoman serve`` can be told beside the settings of its server. It reads them from the
+    same places. Whoever serves an agent by another program sees to these things there, so that the
+    variables are passed over.
 
     Attributes:
         host: the address to listen on.
@@ -245,35 +332,40 @@ class ProcessSettings(Struct, frozen=True, kw_only=True):
 
 
 class SettingField(NamedTuple):
-    """One setting as it is declared, for the command line and the documentation."""
+    """One setting as it is declared, for the command line and the documentation.
+
+    Attributes:
+        group: what its group is about.
+    """
 
     name: str
     type: object
     default: object
     doc: str
+    group: str
 
 
 @cache
-def setting_fields(kind: type[Struct] = Settings) -> Mapping[str, SettingField]:
-    """Return the settings that a struct declares, by name and in their order.
+def setting_fields(kind: type = Settings) -> Mapping[str, SettingField]:
+    """Return the settings that a class declares or inherits, by name, one group after the other.
 
     Args:
-        kind: its docstring explains its members under ``Attributes:``.
+        kind: a class, or several in one. The docstring of each begins with what it is about, and
+            explains its members under ``Attributes:``.
     """
-    fields = msgspec.structs.fields(kind)
-    text = " ".join((inspect.getdoc(kind) or "").partition("Attributes:")[2].split())
-    names = "|".join(field.name for field in fields)
-    _, *pieces = re.split(rf"(?:^| )({names}): ", text)
+    defaults = kind()
+    groups = [group for group in kind.__mro__ if inspect.get_annotations(group)]
+    return {each.name: each for group in groups for each in _fields_of(group, defaults)}
+
+
+def _fields_of(group: type, defaults: object) -> Iterator[SettingField]:
+    types = inspect.get_annotations(group, eval_str=True)
+    head, _, tail = (inspect.getdoc(group) or "").partition("Attributes:")
+    title = head.partition("\n")[0].removesuffix(".")
+    _, *pieces = re.split(rf"(?:^| )({'|'.join(types)}): ", " ".join(tail.split()))
     docs = dict(zip(pieces[::2], pieces[1::2], strict=True))
-    return {
-        field.name: SettingField(field.name, field.type, _default(field), docs.get(field.name, ""))
-        for field in fields
-    }
-
-
-def _default(field: msgspec.structs.FieldInfo) -> object:
-    factory = field.default_factory
-    return field.default if factory is msgspec.NODEFAULT else factory()
+    for name, kind in types.items():
+        yield SettingField(name, kind, getattr(defaults, name), docs.get(name, ""), title)
 
 
 def load_settings(
@@ -299,7 +391,7 @@ def load_settings(
         *((name, value, f"--{name.replace('_', '-')}") for name, value in given.items()),
     )
     for name, value, place in sources:
-        if name not in Settings.__struct_fields__:
+        if name not in setting_fields():
             raise UsageError(f"{place}: there is no setting called {name!r}")
         merged[name], origin[name] = value, place
     try:
@@ -318,13 +410,13 @@ def load_settings(
 
 def _from_file(file: Mapping[str, object], place: str) -> Iterator[tuple[str, object, str]]:
     for name, value in file.items():
-        if name not in ProcessSettings.__struct_fields__:
+        if name not in setting_fields(ProcessSettings):
             yield name, value, place
 
 
 def _from_environment(environ: Mapping[str, str]) -> Iterator[tuple[str, object, str]]:
     # The file itself is named by a variable, and not by a file.
-    others = {*ProcessSettings.__struct_fields__, "config", *_OF_TESTS}
+    others = {*setting_fields(ProcessSettings), "config", *_OF_TESTS}
     for variable, text in environ.items():
         name = variable.removeprefix(_PREFIX).lower()
         if variable.startswith(_PREFIX) and name not in others:

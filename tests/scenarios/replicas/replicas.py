@@ -6,6 +6,7 @@ A store joins by a line in ``KINDS``. Time is made for all of them: ``until`` mo
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
 from functools import partial
@@ -155,7 +156,7 @@ class Replicas:
 
     async def serve(self, served: Worker | Agent, **settings: Any) -> Member:
         """Start one more, for any agent, with further settings."""
-        kind = replace(self._kind, settings=replace(self._kind.settings, **settings))
+        kind = replace(self._kind, settings=dataclasses.replace(self._kind.settings, **settings))
         worker = served.worker if isinstance(served, Agent) else served
         member = Member(kind, self.exchange, worker)
         await member.open()

@@ -13,7 +13,7 @@ from uvicorn.server import ServerState
 from dragoman.net.asgi import REPLY, ASGIApp, Receive, Scope, Send
 from dragoman.net.http1.server import Http1Protocol
 from dragoman.net.http1.watch import WatchedProtocol
-from tests.support.net.http1_limits import DEFAULT_LIMITS
+from dragoman.net.limits import ConnectionLimits
 
 __all__ = (
     "DATE",
@@ -130,7 +130,7 @@ class Connection:
         self._state.default_headers = [(b"date", DATE)]
         loop = cast("asyncio.AbstractEventLoop", self.loop)
         if issubclass(protocol, WatchedProtocol):
-            options = {"limits": DEFAULT_LIMITS, **options}
+            options = {"limits": ConnectionLimits(), **options}
         self.protocol = protocol(config, self._state, {}, loop, **options)
         self.protocol.connection_made(self.transport)
 

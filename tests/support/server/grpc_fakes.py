@@ -18,14 +18,13 @@ from dragoman.errors import A2AError, InternalError, TaskNotFoundError, spelling
 from dragoman.model.documents import EventDocument
 from dragoman.model.operations import Operation
 from dragoman.net.asgi import Receive, Scope, Send
-from dragoman.net.limits import Http2Limits
+from dragoman.net.limits import ConnectionLimits
 from dragoman.net.port import Server, speaking_both
 from dragoman.net.tls import Tls
 from dragoman.server.admission.authentication import IncomingRequest
 from dragoman.server.grpc.server import GrpcServer, Services
 from dragoman.service.principal import Principal
 from dragoman.service.service import EventStream
-from tests.support.net.http1_limits import DEFAULT_LIMITS
 
 __all__ = (
     "SEND",
@@ -170,7 +169,7 @@ def new_server(
     is_ready: Callable[[], bool] = lambda: True,
 ) -> GrpcServer:
     """Return a gRPC server on top of ``performs``."""
-    limits = Http2Limits(
+    limits = ConnectionLimits(
         max_body_bytes=max_body_bytes,
         max_headers=max_headers,
         max_header_bytes=16_384,
@@ -225,7 +224,7 @@ async def one_port(grpc_server: GrpcServer, *, tls: Tls | None = None) -> AsyncG
     """Serve HTTP/1.1 and gRPC on one port of the loopback."""
     config = uvicorn.Config(
         hello,  # type: ignore[arg-type] - any ASGI app will do
-        http=speaking_both(grpc_server, DEFAULT_LIMITS),
+        http=speaking_both(grpc_server, ConnectionLimits()),
         ws="none",
         lifespan="off",
         log_config=None,

@@ -9,14 +9,13 @@ from typing import Any, Self, cast
 import pytest
 import uvicorn
 import uvloop
-from msgspec.structs import replace
 from uvicorn.server import ServerState
 
 from dragoman.net.asgi import ABORT, REPLY, ASGIApp, Receive, Scope, Send
 from dragoman.net.http1.server import Http1Protocol
 from dragoman.net.http2.protocol.frames import PREFACE
+from dragoman.net.limits import ConnectionLimits
 from dragoman.net.port import Server, speaking_both
-from tests.support.net.http1_limits import DEFAULT_LIMITS
 
 REQUEST = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
@@ -48,7 +47,7 @@ class FakeTransport(asyncio.Transport):
 def config(app: ASGIApp) -> uvicorn.Config:
     return uvicorn.Config(
         app,  # type: ignore[arg-type] - any ASGI app will do
-        http=cast("type[asyncio.Protocol]", partial(Http1Protocol, limits=DEFAULT_LIMITS)),
+        http=cast("type[asyncio.Protocol]", partial(Http1Protocol, limits=ConnectionLimits())),
         ws="none",
         lifespan="off",
         log_config=None,
@@ -63,7 +62,7 @@ class Connection:
     def __init__(self, app: ASGIApp) -> None:
         self.transport = FakeTransport()
         self._state = ServerState()
-        self._protocol = Http1Protocol(config(app), self._state, {}, limits=DEFAULT_LIMITS)
+        self._protocol = Http1Protocol(config(app), self._state, {}, limits=ConnectionLimits())
         self._protocol.connection_made(self.transport)
 
     async def request(self) -> None:
@@ -176,7 +175,7 @@ class Listening:
         self.backend = TakingBackend()
         self._state = ServerState()
         self._config = config(no_content)
-        self._limits = replace(DEFAULT_LIMITS, keep_alive_seconds=keep_alive_seconds)
+        self._limits = ConnectionLimits(keep_alive_seconds=keep_alive_seconds)
 
     @property
     def connections(self) -> int:

@@ -32,7 +32,7 @@ from dragoman.server.admission.content import RequestValidator
 from dragoman.server.assembly import build_runtime
 from dragoman.server.dispatch import Answer, Dispatcher
 from dragoman.server.http.exchange import Exchange
-from dragoman.server.settings import Settings
+from dragoman.server.settings import ContentLimits, Settings
 from dragoman.server.tasks.runtime import Runtime
 from dragoman.service.worker import Completed, Outcome, Turn
 from dragoman.stores.memory.store import MemoryTaskStore
@@ -78,8 +78,7 @@ def dispatcher_of(
             streaming=True, extensions=(AgentExtension(uri=TRACE, required=required),)
         ),
         input_modes=("text/plain",),
-        max_parts=10,
-        max_id_length=100,
+        limits=ContentLimits(max_parts=10, max_id_length=100),
     )
     return Dispatcher(runtime, validator, origins=runtime, is_strict=is_strict)
 

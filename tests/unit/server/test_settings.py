@@ -5,7 +5,16 @@ from typing import cast
 import pytest
 
 from dragoman.errors import UsageError
-from dragoman.server.settings import Settings, load_settings, read_config_file
+from dragoman.net.limits import ConnectionLimits
+from dragoman.server.settings import (
+    ContentLimits,
+    RateSettings,
+    Settings,
+    StoreSettings,
+    load_settings,
+    read_config_file,
+    setting_fields,
+)
 
 
 def test_without_any_source_the_defaults_hold() -> None:
@@ -69,12 +78,44 @@ def test_the_environment_is_text_and_read_as_what_is_meant(
     assert getattr(load_settings({}, {variable: text}), name) == value
 
 
-@pytest.mark.parametrize("name", Settings.__struct_fields__)
+@pytest.mark.parametrize("name", setting_fields())
 def test_every_setting_can_come_from_the_environment(name: str) -> None:
     default: object = getattr(Settings(), name)
     is_list = isinstance(default, tuple | dict)
     text = ",".join(map(str, cast("tuple[object, ...]", default))) if is_list else str(default)
     assert load_settings({}, {f"DRAGOMAN_{name.upper()}": text}) is not None
+
+
+@pytest.mark.parametrize("group", Settings.__bases__)
+def test_a_part_is_given_the_settings_for_the_group_it_asks_for(group: type) -> None:
+    given, alone = Settings(), group()
+    assert isinstance(given, group)
+    for name in setting_fields(group):
+        assert getattr(given, name) == getattr(alone, name)
+
+
+def test_every_setting_is_declared_in_one_group() -> None:
+    declared = [name for group in Settings.__bases__ for name in setting_fields(group)]
+    assert declared == list(setting_fields())
+
+
+@pytest.mark.parametrize(
+    ("name", "group", "title"),
+    [
+        ("store", StoreSettings, "Store and replicas"),
+        ("keep_alive_seconds", ConnectionLimits, "Connections"),
+        ("max_parts", ContentLimits, "Content of requests"),
+        ("rate_limit_weights", RateSettings, "How often callers may ask"),
+    ],
+)
+def test_a_setting_tells_its_group(name: str, group: type, title: str) -> None:
+    assert setting_fields()[name].group == title
+    assert setting_fields()[name] == setting_fields(group)[name]
+
+
+def test_settings_do_not_change() -> None:
+    with pytest.raises(AttributeError):
+        Settings().store = "memory:"  # type: ignore[misc] - it must not be possible
 
 
 def test_a_list_of_a_file_is_a_list() -> None:

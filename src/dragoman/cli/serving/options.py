@@ -1,7 +1,7 @@
 """The options of ``serve``, made of the settings that a server declares.
 
 Name, kind and default of an option come from the field of the setting. The table here says which
-settings have an option, in the order of the help, and how the help explains them.
+settings have an option, group after group as the help has them, and how it explains them.
 """
 
 from __future__ import annotations
@@ -64,10 +64,12 @@ class SettingOption(Option[None], frozen=True, kw_only=True):
 
     Attributes:
         member: what it sets.
+        group: what its group of settings is about.
         sets: what a switch sets it to.
     """
 
     member: str
+    group: str = ""
     default: None = None
     read: Callable[[str], object] = str
     is_configurable: bool = False
@@ -90,13 +92,18 @@ def option_of(field: SettingField, flag: Flag) -> SettingOption:
         # What is on by default can only be switched off.
         prefix = "no-" if field.default else ""
         return SettingOption(
-            name=prefix + name, help=text, member=field.name, sets=not field.default
+            name=prefix + name,
+            help=text,
+            member=field.name,
+            group=field.group,
+            sets=not field.default,
         )
     choices = get_args(kind) if get_origin(kind) is Literal and not flag.metavar else ()
     return SettingOption(
         name=name,
         help=text,
         member=field.name,
+        group=field.group,
         metavar=f"{{{','.join(choices)}}}" if choices else metavar,
         read=int if kind is int else str,
         choices=choices,
@@ -149,6 +156,13 @@ _FLAGS: Final[Mapping[str, Flag]] = {
     "tls_client_ca": Flag(
         "serve only callers who show a certificate that one of these has signed (PEM)", "FILE"
     ),
+    "workers": Flag("serve the port with so many processes, on PostgreSQL", "N"),
+    "otlp": Flag(
+        "send spans to this collector of OpenTelemetry, such as http://collector:4318", "URL"
+    ),
+    "reload": Flag("start anew when a file changes"),
+    "log_level": Flag("least serious lines to log"),
+    "log_format": Flag("form of log lines"),
     "store": Flag(
         "where tasks are kept: sqlite:///file.db, sqlite:////abs/file.db, memory: or, for "
         "several servers at once, postgres://user@host/database",
@@ -159,17 +173,19 @@ _FLAGS: Final[Mapping[str, Flag]] = {
         "URL",
         shown="by the database itself",
     ),
-    "workers": Flag("serve the port with so many processes, on PostgreSQL", "N"),
     "public_url": Flag("address callers use, for the card", "URL", shown="worked out"),
-    "allow_anonymous": Flag("serve callers from other machines although nobody authenticates them"),
-    "api_keys": Flag("serve callers who show one of these keys (see 'dragoman keys')", "FILE"),
-    "rate_limit": Flag(
-        "how often one caller may ask, such as 600/min", "RATE", shown="as often as it likes"
-    ),
     "card_key": Flag(
         "sign the card with this private key; a further one is only published",
         "FILE",
         split=whole,
+    ),
+    "allow_anonymous": Flag("serve callers from other machines although nobody authenticates them"),
+    "api_keys": Flag("serve callers who show one of these keys (see 'dragoman keys')", "FILE"),
+    "strict_versions": Flag(
+        "read every version by the letter, without allowance for the habits of clients"
+    ),
+    "rate_limit": Flag(
+        "how often one caller may ask, such as 600/min", "RATE", shown="as often as it likes"
     ),
     "push": Flag("let nobody register webhooks"),
     "push_allow_http": Flag(
@@ -189,15 +205,6 @@ _FLAGS: Final[Mapping[str, Flag]] = {
         shown="a file beside the store",
     ),
     "push_challenge": Flag("register only webhooks that send back what they are asked"),
-    "strict_versions": Flag(
-        "read every version by the letter, without allowance for the habits of clients"
-    ),
-    "otlp": Flag(
-        "send spans to this collector of OpenTelemetry, such as http://collector:4318", "URL"
-    ),
-    "reload": Flag("start anew when a file changes"),
-    "log_level": Flag("least serious lines to log"),
-    "log_format": Flag("form of log lines"),
 }
 
 
@@ -223,12 +230,12 @@ def serve_option(
 
 
 OPTIONS: Final = (
-    *(serve_option(name) for name in _FLAGS),
     SettingOption(
         name="config",
         help=f"settings file (default {CONFIG_FILE})",
         metavar="FILE",
         member="config",
     ),
+    *(serve_option(name) for name in _FLAGS),
 )
-"""The options of ``dragoman serve``."""
+"""The options of ``dragoman serve``, one group after the other."""

@@ -12,6 +12,7 @@ import sys
 import threading
 from collections.abc import Callable
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -71,7 +72,8 @@ def _declare(parser: Parser) -> None:
         metavar="PATH[:NAME]",
         help="file with the agent, or module:variable; the variable is 'agent' unless named",
     )
-    parser.add_options(OPTIONS)
+    for group, options in groupby(OPTIONS, lambda option: option.group):
+        parser.add_options(options, group)
 
 
 def _run(invocation: Invocation) -> int:

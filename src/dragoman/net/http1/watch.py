@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
-from dragoman.net.limits import Http1Limits
+from dragoman.net.limits import ConnectionLimits
 
 if TYPE_CHECKING:
     from uvicorn.config import Config
@@ -49,7 +49,7 @@ class WatchedProtocol(HttpToolsProtocol):
         app_state: dict[str, Any],
         _loop: asyncio.AbstractEventLoop | None = None,
         *,
-        limits: Http1Limits,
+        limits: ConnectionLimits,
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
         # Told to write no access log, uvicorn still does once somebody listens to its logger; and

@@ -17,7 +17,7 @@ from dragoman.net.http2.protocol.errors import ConnectionFailedError, ErrorCode
 from dragoman.net.http2.protocol.events import LastStreamTold
 from dragoman.net.http2.protocol.sending import ROOM
 from dragoman.net.http2.watch import Watch
-from dragoman.net.limits import Http2Limits
+from dragoman.net.limits import ConnectionLimits
 from dragoman.net.peer import Peer, peer_of
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class Host(Protocol):
     """The server that a connection belongs to."""
 
     @property
-    def limits(self) -> Http2Limits:
+    def limits(self) -> ConnectionLimits:
         """What a peer may do."""
         ...
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from dragoman.net.http2.protocol.connection import Connection
-    from dragoman.net.limits import Http2Limits
+    from dragoman.net.limits import ConnectionLimits
 
 __all__ = ("Watch",)
 
@@ -23,7 +23,7 @@ PING_TIMEOUT_SECONDS: Final = 20.0
 class Watch:
     """Compares what it sees with what it saw before; it is asked every ``interval`` seconds."""
 
-    def __init__(self, http2: Connection, limits: Http2Limits, now: float) -> None:
+    def __init__(self, http2: Connection, limits: ConnectionLimits, now: float) -> None:
         self.heard_at = now
         """When anything came from the peer. The driver sets it."""
         self._http2 = http2

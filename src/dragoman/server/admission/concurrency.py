@@ -6,7 +6,6 @@ what the others have: they are told by where they are.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterable
 from typing import Final
 
@@ -16,7 +15,8 @@ from dragoman.model.documents import EventDocument
 from dragoman.model.operations import Operation
 from dragoman.server.admission.authentication import IncomingRequest
 from dragoman.server.admission.client_address import caller_address
-from dragoman.server.admission.rate_limits import RateLimits, RateSettings, allowance_headers
+from dragoman.server.admission.rate_limits import RateLimits, allowance_headers
+from dragoman.server.settings import RateSettings
 from dragoman.service.principal import ANONYMOUS
 from dragoman.service.service import EventStream
 
@@ -145,10 +145,9 @@ class CallerLimits:
 
     def __init__(
         self,
-        rates: RateSettings,
+        settings: RateSettings,
         clock: Clock,
         *,
-        max_streams: int = sys.maxsize,
         trusted_proxies: Iterable[str] = (),
     ) -> None:
         """Read the rates.
@@ -157,8 +156,8 @@ class CallerLimits:
             UsageError: one of them is none.
         """
         self._clock = clock
-        self.rates: Final = RateLimits(rates, clock)
-        self._streams = Quota(max_streams, "streams")
+        self.rates: Final = RateLimits(settings, clock)
+        self._streams = Quota(settings.max_streams_per_owner, "streams")
         self._trusted_proxies = frozenset(trusted_proxies)
 
     def meet(self, incoming: IncomingRequest) -> None:

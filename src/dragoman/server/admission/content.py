@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import cast
 
 import msgspec
-from msgspec import UNSET, Struct
+from msgspec import UNSET
 
 from dragoman.errors import (
     ContentTypeNotSupportedError,
@@ -28,67 +28,65 @@ from dragoman.model.media_types import accepts
 from dragoman.model.messages import Message
 from dragoman.model.operations import STREAMING, Operation, Request, SendMessageRequest
 from dragoman.model.parts import Part
+from dragoman.server.settings import ContentLimits
 from dragoman.service.service import Call
 
 __all__ = (
-    "ContentLimits",
     "RequestValidator",
+    "check_content",
 )
 
 
 _encode = msgspec.json.Encoder().encode
 
 
-class ContentLimits(Struct, frozen=True, kw_only=True):
-    """The settings of the server that matter here, by their names there."""
+def check_content(request: SendMessageRequest, limits: ContentLimits) -> None:
+    """Raise InvalidParamsError, naming the field, for a message that holds too much."""
+    message = request.message
+    if request.metadata is not None:
+        _check_metadata(request.metadata, "metadata", limits)
+    if message.metadata is not None:
+        _check_metadata(message.metadata, "message.metadata", limits)
+    for index, part in enumerate(message.parts):
+        text = part.text
+        if text is None:
+            _check_part(part, index, limits)
+        elif len(text) > limits.max_text_length:
+            raise _too_long(index, "text", limits)
+        if part.metadata is not None:
+            _check_metadata(part.metadata, f"message.parts[{index}].metadata", limits)
 
-    max_text_length: int
-    max_part_bytes: int
-    max_metadata_bytes: int
 
-    def check(self, request: SendMessageRequest) -> None:
-        """Raise InvalidParamsError, naming the field, for a message that holds too much."""
-        message = request.message
-        if request.metadata is not None:
-            self._check_metadata(request.metadata, "metadata")
-        if message.metadata is not None:
-            self._check_metadata(message.metadata, "message.metadata")
-        for index, part in enumerate(message.parts):
-            text = part.text
-            if text is None:
-                self._check_content(part, index)
-            elif len(text) > self.max_text_length:
-                raise self._too_long(index, "text")
-            if part.metadata is not None:
-                self._check_metadata(part.metadata, f"message.parts[{index}].metadata")
+def _check_part(part: Part, index: int, limits: ContentLimits) -> None:
+    if part.url is not None:
+        if len(part.url) > limits.max_text_length:
+            raise _too_long(index, "url", limits)
+    elif part.raw is not None:
+        if len(part.raw) > limits.max_part_bytes:
+            raise _too_large(index, "raw", limits)
+    elif part.data is not UNSET and len(_encode(part.data)) > limits.max_part_bytes:
+        raise _too_large(index, "data", limits)
 
-    def _check_content(self, part: Part, index: int) -> None:
-        if part.url is not None:
-            if len(part.url) > self.max_text_length:
-                raise self._too_long(index, "url")
-        elif part.raw is not None:
-            if len(part.raw) > self.max_part_bytes:
-                raise self._too_large(index, "raw")
-        elif part.data is not UNSET and len(_encode(part.data)) > self.max_part_bytes:
-            raise self._too_large(index, "data")
 
-    def _check_metadata(self, metadata: JsonObject, field: str) -> None:
-        if len(_encode(metadata)) > self.max_metadata_bytes:
-            raise InvalidParamsError.of(
-                field, f"must not be larger than {self.max_metadata_bytes} bytes of JSON"
-            )
-
-    def _too_long(self, index: int, member: str) -> InvalidParamsError:
-        return InvalidParamsError.of(
-            f"message.parts[{index}].{member}",
-            f"must not have more than {self.max_text_length} characters",
+def _check_metadata(metadata: JsonObject, field: str, limits: ContentLimits) -> None:
+    if len(_encode(metadata)) > limits.max_metadata_bytes:
+        raise InvalidParamsError.of(
+            field, f"must not be larger than {limits.max_metadata_bytes} bytes of JSON"
         )
 
-    def _too_large(self, index: int, member: str) -> InvalidParamsError:
-        return InvalidParamsError.of(
-            f"message.parts[{index}].{member}",
-            f"must not be larger than {self.max_part_bytes} bytes",
-        )
+
+def _too_long(index: int, member: str, limits: ContentLimits) -> InvalidParamsError:
+    return InvalidParamsError.of(
+        f"message.parts[{index}].{member}",
+        f"must not have more than {limits.max_text_length} characters",
+    )
+
+
+def _too_large(index: int, member: str, limits: ContentLimits) -> InvalidParamsError:
+    return InvalidParamsError.of(
+        f"message.parts[{index}].{member}",
+        f"must not be larger than {limits.max_part_bytes} bytes",
+    )
 
 
 _PUSH = frozenset(
@@ -115,19 +113,15 @@ class RequestValidator:
         capabilities: AgentCapabilities,
         input_modes: Iterable[str],
         hidden_input_modes: Iterable[str] = (),
-        max_parts: int,
-        max_id_length: int,
-        contents: ContentLimits | None = None,
+        limits: ContentLimits,
     ) -> None:
-        self._contents = contents
+        self._limits = limits
         self._tenants = frozenset({"", *tenants})
         self._capabilities = capabilities
         self._extensions = frozenset(item.uri for item in capabilities.extensions)
         self._required = tuple(item.uri for item in capabilities.extensions if item.required)
         self._input_modes = tuple(dict.fromkeys(input_modes))
         self._taken_modes = (*self._input_modes, *hidden_input_modes)
-        self._max_parts = max_parts
-        self._max_id_length = max_id_length
         self._accepted: dict[str, bool] = {}
 
     def activate(self, operation: Operation, requested: str | None) -> tuple[str, ...]:
@@ -168,8 +162,9 @@ class RequestValidator:
         """Raise the fitting error for a request this agent does not take."""
         if call.tenant not in self._tenants or not call.principal.may_act_in(call.tenant):
             raise UnknownTenantError
-        if len(call.alias) > self._max_id_length:
-            raise InvalidParamsError.of("id", f"has more than {self._max_id_length} characters")
+        longest = self._limits.max_id_length
+        if len(call.alias) > longest:
+            raise InvalidParamsError.of("id", f"has more than {longest} characters")
         if isinstance(request, SendMessageRequest):
             self._admit_send(request)
 
@@ -182,21 +177,19 @@ class RequestValidator:
         ):
             raise PushNotificationNotSupportedError  # Q-17
         self._admit_message(request.message)
-        if self._contents is not None:
-            self._contents.check(request)
+        check_content(request, self._limits)
 
     def _admit_message(self, message: Message) -> None:
-        longest = self._max_id_length
+        longest = self._limits.max_id_length
         if (
             len(message.message_id) > longest
             or len(message.context_id) > longest
             or len(message.task_id) > longest
         ):
             raise InvalidParamsError.of("message", f"has an id of more than {longest} characters")
-        if len(message.parts) > self._max_parts:
-            raise InvalidParamsError.of(
-                "message.parts", f"must not hold more than {self._max_parts} parts"
-            )
+        most = self._limits.max_parts
+        if len(message.parts) > most:
+            raise InvalidParamsError.of("message.parts", f"must not hold more than {most} parts")
         for index, part in enumerate(message.parts):
             media_type = part.effective_media_type
             if media_type and not self._takes(media_type) and not _is_tool_result(part):

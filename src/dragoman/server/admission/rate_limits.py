@@ -23,12 +23,12 @@ from dragoman.bus.base import Spent
 from dragoman.clock import Clock
 from dragoman.errors import RateLimitedError, UsageError
 from dragoman.model.operations import Operation
+from dragoman.server.settings import RateSettings
 
 __all__ = (
     "WEIGHTS",
     "Rate",
     "RateLimits",
-    "RateSettings",
     "RateTable",
     "Verdict",
     "allowance",
@@ -232,17 +232,6 @@ WEIGHTS: Final[Mapping[Operation, int]] = {
 Header: TypeAlias = tuple[bytes, bytes]
 
 _NAMES: Final = ("limit", "remaining", "reset")
-
-
-class RateSettings(Struct, frozen=True, kw_only=True):
-    """The settings of the server that matter here, by their names there; "" is no limit."""
-
-    rate_limit: str = ""
-    rate_limit_per_address: str = ""
-    rate_limit_per_tenant: str = ""
-    rate_limit_per_operation: Mapping[str, str] = {}
-    rate_limit_weights: Mapping[str, int] = {}
-    rate_limit_refusals: str = ""
 
 
 class RateLimits:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from dragoman.net.http2.driver import Http2Protocol
     from dragoman.net.http2.protocol.connection import Connection
     from dragoman.net.http2.protocol.requests import Head
-    from dragoman.net.limits import Http2Limits
+    from dragoman.net.limits import ConnectionLimits
     from dragoman.server.grpc.calls import Admission, Rpc
 
 __all__ = ("GrpcConnection", "Served")
@@ -59,7 +59,7 @@ class Served(Protocol):
 class GrpcConnection:
     """The calls on one connection of HTTP/2 that are not over, by stream."""
 
-    def __init__(self, connection: Http2Protocol, served: Served, limits: Http2Limits) -> None:
+    def __init__(self, connection: Http2Protocol, served: Served, limits: ConnectionLimits) -> None:
         self._connection = connection
         self._http2 = connection.http2
         self._served = served

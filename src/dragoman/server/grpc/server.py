@@ -17,7 +17,7 @@ from msgspec import Struct
 from dragoman.bindings.grpc.base import GrpcDialect, can_serve
 from dragoman.errors import UsageError
 from dragoman.net.http2.driver import Http2Protocol
-from dragoman.net.limits import Http2Limits
+from dragoman.net.limits import ConnectionLimits
 from dragoman.server.grpc.calls import Calls, Enter, Performs, Rpc
 from dragoman.server.grpc.connection import GrpcConnection
 from dragoman.server.tasks.background import BackgroundTasks
@@ -60,7 +60,7 @@ class GrpcServer:
     def __init__(
         self,
         performs: Performs,
-        limits: Http2Limits,
+        limits: ConnectionLimits,
         *,
         services: Callable[[], Services],
         enter: Enter,

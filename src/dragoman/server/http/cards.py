@@ -20,7 +20,7 @@ from dragoman.server.dispatch import Dispatcher
 from dragoman.server.http.calls import error_headers
 from dragoman.server.http.exchange import Exchange
 from dragoman.server.http.media import JSON
-from dragoman.server.settings import Settings
+from dragoman.server.settings import CardSettings
 
 __all__ = ("CARD_PATHS", "JWKS_PATH", "OLD_EXTENDED_CARD_PATHS", "HttpCard", "refuse")
 
@@ -54,7 +54,7 @@ class HttpCard:
     """Serves the card."""
 
     def __init__(
-        self, cards: PublishedCards, dispatcher: Dispatcher, guard: Guard, settings: Settings
+        self, cards: PublishedCards, dispatcher: Dispatcher, guard: Guard, settings: CardSettings
     ) -> None:
         self._cards = cards
         self._dispatcher = dispatcher

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from dragoman.errors import UsageError
-from dragoman.server.settings import Settings
+from dragoman.server.settings import Settings, WebhookSettings
 from dragoman.stores.opening import is_shared, store_file
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ KEYS_SUFFIX: Final = ".push-keys.json"
 """Behind the name of the store, for the keys that belong to it."""
 
 
-def egress_policy_of(settings: Settings) -> EgressPolicy:
+def egress_policy_of(settings: WebhookSettings) -> EgressPolicy:
     """Return whom notifications may be sent to, and within which bounds.
 
     Raises:
@@ -77,7 +77,7 @@ def keys_beside(store: str) -> Path | None:
     return None if database is None else database.with_name(f"{database.name}{KEYS_SUFFIX}")
 
 
-def check_push(settings: Settings) -> None:
+def check_push(settings: WebhookSettings) -> None:
     """Tell now what would otherwise be found out with the first webhook.
 
     Raises:

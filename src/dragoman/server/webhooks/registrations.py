@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from dragoman.clock import Clock
@@ -23,10 +22,10 @@ from dragoman.model.operations import (
 )
 from dragoman.model.push import AuthenticationInfo, TaskPushNotificationConfig
 from dragoman.server.page_tokens import decode_page_token, encode_page_token
+from dragoman.server.settings import WebhookSettings
 from dragoman.service.service import Call
 from dragoman.stores.base import Position, Scope, TaskQuery
 from dragoman.stores.webhooks import (
-    EventKind,
     NewWebhook,
     Webhook,
     WebhookKey,
@@ -34,23 +33,7 @@ from dragoman.stores.webhooks import (
     WebhookStore,
 )
 
-__all__ = ("WebhookLimits", "Webhooks", "placed")
-
-
-class WebhookLimits(Struct, frozen=True, kw_only=True):
-    """How many webhooks there may be, and how long their ids.
-
-    Those who register at the same moment may exceed the numbers by as many as they are.
-
-    Attributes:
-        per_task: at one task.
-        per_owner: of one caller, at all tasks that have not ended.
-    """
-
-    per_task: int = 20
-    per_owner: int = 10_000
-    id_length: int = 256
-
+__all__ = ("Webhooks", "placed")
 
 _Check = Callable[[TaskPushNotificationConfig], Awaitable[str]]
 _Forget = Callable[[WebhookKey], Awaitable[None]]
@@ -59,10 +42,12 @@ _Forget = Callable[[WebhookKey], Awaitable[None]]
 class Webhooks:
     """The webhooks of the tasks of this server.
 
+    Those who register at the same moment may exceed the numbers by as many as they are.
+
     Args:
         check: checks where a webhook is and what it asks for; returns its host.
         forget: breaks off what is on its way to a webhook that was removed.
-        wants: what webhooks are told of.
+        max_id_length: characters in the id of a webhook.
     """
 
     def __init__(
@@ -72,15 +57,15 @@ class Webhooks:
         clock: Clock,
         check: _Check,
         forget: _Forget,
-        limits: WebhookLimits,
-        wants: tuple[EventKind, ...],
+        settings: WebhookSettings,
+        max_id_length: int,
     ) -> None:
         self._store = store
         self._clock = clock
         self._check = check
         self._forget = forget
-        self._limits: Final = limits
-        self._wants: Final = wants
+        self._settings: Final = settings
+        self._max_id_length: Final = max_id_length
 
     async def checked(
         self, config: TaskPushNotificationConfig, call: Call, task_id: str = ""
@@ -93,15 +78,15 @@ class Webhooks:
         Raises:
             InvalidParamsError: it cannot be called, or is one too many.
         """
-        if len(config.id) > self._limits.id_length:
-            raise InvalidParamsError.of("id", f"has more than {self._limits.id_length} characters")
+        if len(config.id) > self._max_id_length:
+            raise InvalidParamsError.of("id", f"has more than {self._max_id_length} characters")
         await self._check_number(config, call, task_id)
         return NewWebhook(
             config=config,
             dialect=call.dialect,
             host=await self._check(config),
             created_ms=self._clock.now_ms(),
-            wants=self._wants,
+            wants=self._settings.push_events,
         )
 
     async def recognised(
@@ -113,7 +98,8 @@ class Webhooks:
         """
         if config.id:
             return config
-        for known in await self._store.of_task(task_id, after=None, limit=self._limits.per_task):
+        most = self._settings.max_push_configs_per_task
+        for known in await self._store.of_task(task_id, after=None, limit=most):
             same = replace(known.new.config, id="", task_id=config.task_id, tenant=config.tenant)
             if same == config:
                 return replace(config, id=known.key.id)
@@ -160,7 +146,8 @@ class Webhooks:
     ) -> ListTaskPushNotificationConfigsResponse:
         """Return a page of the webhooks of a task, oldest first (R-3.1.9-3, R-3.1.9-4)."""
         # 0.x has no pages in JSON: all are shown then, and they are not many.
-        usual = self._limits.per_task if call.ends_at_stops else DEFAULT_PAGE_SIZE
+        most = self._settings.max_push_configs_per_task
+        usual = most if call.ends_at_stops else DEFAULT_PAGE_SIZE
         size = min(request.page_size, MAX_PAGE_SIZE) or usual
         # A token is tied to its list as those of tasks are; this is the list of one task.
         tie = TaskQuery(
@@ -202,12 +189,11 @@ class Webhooks:
         if task_id and key.id and await self._store.get(key) is not None:
             return  # It replaces that one.
         counts = await self._store.count(Scope(call.tenant, call.owner), task_id)
-        limits = self._limits
-        if counts.of_task >= limits.per_task:
+        if counts.of_task >= self._settings.max_push_configs_per_task:
             raise InvalidParamsError.of(
                 "taskId", f"names a task with {counts.of_task} push notification configs, the most"
             )
-        if counts.of_owner >= limits.per_owner:
+        if counts.of_owner >= self._settings.max_push_configs_per_owner:
             raise InvalidParamsError.of(
                 "", f"you have {counts.of_owner} push notification configs, the most; delete some"
             )

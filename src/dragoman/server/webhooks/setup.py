@@ -10,10 +10,10 @@ from dragoman.errors import UsageError
 from dragoman.push.notification import PushCounters
 from dragoman.push.schedule import RetryPlan
 from dragoman.push.sender import NotificationSender, SenderLimits
-from dragoman.server.settings import Settings
+from dragoman.server.settings import Settings, WebhookSettings
 from dragoman.server.webhooks.keys import PushKeys, egress_policy_of
 from dragoman.server.webhooks.outbox import WebhookOutbox
-from dragoman.server.webhooks.registrations import WebhookLimits, Webhooks
+from dragoman.server.webhooks.registrations import Webhooks
 from dragoman.stores.base import TaskStore
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class PushNotifications:
         counters: PushCounters,
     ) -> None:
         self._grace_seconds = min(_LAST_ATTEMPTS_SECONDS, settings.shutdown_grace_seconds)
-        self._post = WebhookCalls(settings, keys, clock)
+        self._post = WebhookCalls(settings, keys, clock, issuer=settings.public_url or "")
         self._sender = NotificationSender(
             store=store.webhooks,
             outbox=WebhookOutbox(store),
@@ -73,12 +73,8 @@ class PushNotifications:
             clock=clock,
             check=self._post.check,
             forget=self._sender.forget,
-            limits=WebhookLimits(
-                per_task=settings.max_push_configs_per_task,
-                per_owner=settings.max_push_configs_per_owner,
-                id_length=settings.max_id_length,
-            ),
-            wants=settings.push_events,
+            settings=settings,
+            max_id_length=settings.max_id_length,
         )
 
     async def run(self) -> None:
@@ -95,12 +91,19 @@ class PushNotifications:
 
 
 class WebhookCalls:
-    """Checks webhooks, and calls them."""
+    """Checks webhooks, and calls them.
 
-    def __init__(self, settings: Settings, keys: PushKeys, clock: Clock) -> None:
+    Args:
+        issuer: who signs what they are told; "" if the server does not know its address.
+    """
+
+    def __init__(
+        self, settings: WebhookSettings, keys: PushKeys, clock: Clock, *, issuer: str
+    ) -> None:
         self._settings = settings
         self._keys = keys
         self._clock = clock
+        self._issuer = issuer
         self._made: tuple[Egress, Deliverer] | None = None
 
     async def check(self, config: TaskPushNotificationConfig) -> str:
@@ -145,7 +148,7 @@ class WebhookCalls:
                 egress,
                 clock=self._clock,
                 keys=self._keys.get(),
-                issuer=self._settings.public_url or "",
+                issuer=self._issuer,
             )
             self._made = (egress, deliverer)
         return self._made

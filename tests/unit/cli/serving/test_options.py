@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from itertools import groupby
 from typing import Literal
 
 import pytest
@@ -13,6 +14,8 @@ from dragoman.server.settings import ProcessSettings, Settings, setting_fields
 
 class Example(Struct, kw_only=True):
     """Something to set.
+
+    There is more of it.
 
     Attributes:
         size: how large it is.
@@ -45,6 +48,18 @@ def option(name: str, **how: object) -> SettingOption:
 def test_an_option_is_made_of_the_field(name: str, flag: str, metavar: str, text: str) -> None:
     made = option(name)
     assert (made.flags, made.metavar, made.help) == ((flag,), metavar, text)
+
+
+def test_an_option_is_in_the_group_of_its_setting() -> None:
+    assert option("size").group == "Something to set"
+    assert option("waits").group == "Something to set"
+
+
+def test_a_group_of_options_stands_together_and_in_the_order_of_the_settings() -> None:
+    fields = (*setting_fields(ProcessSettings).values(), *setting_fields(Settings).values())
+    groups = dict.fromkeys(["", *(field.group for field in fields)])
+    found = [group for group, _ in groupby(OPTIONS, lambda option: option.group)]
+    assert found == [group for group in groups if group in found]
 
 
 def test_what_happens_by_default_can_be_said_in_words() -> None:

@@ -7,12 +7,12 @@ import logging
 from typing import Any, cast
 
 import pytest
-from msgspec.structs import replace
 from uvicorn import Config
 from uvicorn.server import ServerState
 
 from dragoman.net.asgi import Receive, Scope, Send
 from dragoman.net.http1.watch import WatchedProtocol
+from dragoman.net.limits import ConnectionLimits
 from tests.support.net.http1_connections import (
     GET,
     Connection,
@@ -21,10 +21,8 @@ from tests.support.net.http1_connections import (
     asking,
     whole,
 )
-from tests.support.net.http1_limits import DEFAULT_LIMITS
 
-LIMITS = replace(
-    DEFAULT_LIMITS,
+LIMITS = ConnectionLimits(
     max_headers=5,
     max_header_bytes=200,
     head_seconds=10,

@@ -12,9 +12,7 @@ from dragoman.net.http2.protocol import frames, payloads
 from dragoman.net.http2.protocol.connection import Connection
 from dragoman.net.http2.protocol.errors import ErrorCode
 from dragoman.net.http2.watch import Watch
-from dragoman.net.limits import Http2Limits
-from dragoman.server.limits import limits_of
-from dragoman.server.settings import Settings
+from dragoman.net.limits import ConnectionLimits
 from tests.support.net.http2_peer import GREETING, TRAILERS, request
 from tests.support.server.grpc_fakes import (
     STREAM,
@@ -130,12 +128,12 @@ async def test_whoever_writes_to_a_reader_that_is_stuck_is_not_left_waiting() ->
 def watched(**settings: float) -> tuple[Connection, Watch]:
     """Return a connection that was made at 100, and what watches it."""
     connection = Connection()
-    limits = limits_of(Settings(**settings), Http2Limits)  # type: ignore[arg-type] - the times alone are set
+    limits = ConnectionLimits(**settings)  # type: ignore[arg-type] - the times alone are set
     return connection, Watch(connection, limits, 100.0)
 
 
 def test_it_looks_as_often_as_the_shortest_time_wants() -> None:
-    assert watched()[1].interval == Settings().heartbeat_seconds
+    assert watched()[1].interval == ConnectionLimits().heartbeat_seconds
     assert watched(head_seconds=2)[1].interval == 2
 
 

@@ -10,8 +10,8 @@ from dragoman.errors import RateLimitedError, TaskNotFoundError
 from dragoman.model.documents import EventDocument
 from dragoman.model.operations import Operation
 from dragoman.server.admission.concurrency import CallerLimits, ExpiringStream
-from dragoman.server.admission.rate_limits import RateSettings
 from dragoman.server.http.exchange import Exchange
+from dragoman.server.settings import RateSettings
 from dragoman.service.principal import Principal
 from dragoman.service.service import EventStream
 from dragoman.testing.clock import FakeClock
@@ -53,9 +53,8 @@ def incoming(owner: str = "", peer: str = "203.0.113.5", **headers: str) -> Exch
 
 def caller_limits(max_streams: int = 2, **rates: str) -> CallerLimits:
     return CallerLimits(
-        RateSettings(**rates),  # type: ignore[arg-type] - the rates alone are set
+        RateSettings(max_streams_per_owner=max_streams, **rates),  # type: ignore[arg-type] - the rates alone are set
         FakeClock(),
-        max_streams=max_streams,
         trusted_proxies=("10.0.0.1",),
     )
 

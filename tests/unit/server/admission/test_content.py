@@ -29,6 +29,7 @@ from dragoman.model.operations import (
 from dragoman.model.parts import Part
 from dragoman.model.push import TaskPushNotificationConfig
 from dragoman.server.admission.content import RequestValidator
+from dragoman.server.settings import ContentLimits
 from dragoman.service.principal import Principal
 from dragoman.service.service import Call
 
@@ -57,8 +58,7 @@ def validator(
             extended_agent_card=extended_agent_card,
         ),
         input_modes=input_modes,
-        max_parts=3,
-        max_id_length=8,
+        limits=ContentLimits(max_parts=3, max_id_length=8),
     )
 
 
@@ -330,8 +330,7 @@ def test_a_card_can_be_read_without_what_it_requires(requested: str | None) -> N
         tenants=(),
         capabilities=AgentCapabilities(extensions=(required,)),
         input_modes=("text/plain",),
-        max_parts=10,
-        max_id_length=10,
+        limits=ContentLimits(max_parts=10, max_id_length=10),
     )
     assert validator.activate(Operation.GET_EXTENDED_AGENT_CARD, requested) == ()
 
@@ -358,8 +357,7 @@ def test_what_hidden_skills_take_is_taken_and_not_told() -> None:
         capabilities=AgentCapabilities(),
         input_modes=("text/plain",),
         hidden_input_modes=("image/png",),
-        max_parts=10,
-        max_id_length=10,
+        limits=ContentLimits(max_parts=10, max_id_length=10),
     )
     at.admit(send(Part(raw=b"x", media_type="image/png")), Call())
     with pytest.raises(ContentTypeNotSupportedError, match=r"takes text/plain$"):

@@ -9,7 +9,8 @@ from dragoman.model.base import JsonObject
 from dragoman.model.messages import Message, Role
 from dragoman.model.operations import SendMessageRequest
 from dragoman.model.parts import Part
-from dragoman.server.admission.content import ContentLimits
+from dragoman.server.admission.content import check_content
+from dragoman.server.settings import ContentLimits
 
 LIMITS = ContentLimits(max_text_length=10, max_part_bytes=20, max_metadata_bytes=30)
 
@@ -90,8 +91,8 @@ TOO_MUCH = "must not be larger than 30 bytes of JSON"
 def test_the_limit_is_taken_and_one_more_is_refused(
     taken: SendMessageRequest, refused: SendMessageRequest, field: str, rule: str
 ) -> None:
-    LIMITS.check(taken)
+    check_content(taken, LIMITS)
     with pytest.raises(InvalidParamsError) as caught:
-        LIMITS.check(refused)
+        check_content(refused, LIMITS)
     (violation,) = caught.value.violations
     assert (violation.field, violation.description) == (field, rule)

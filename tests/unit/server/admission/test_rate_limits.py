@@ -9,11 +9,11 @@ from dragoman.errors import RateLimitedError, UsageError
 from dragoman.model.operations import Operation
 from dragoman.server.admission.rate_limits import (
     RateLimits,
-    RateSettings,
     allowance,
     allowance_headers,
     refusal_headers,
 )
+from dragoman.server.settings import RateSettings
 from dragoman.testing.clock import FakeClock
 from tests.support.server.fakes import SetBackClock
 

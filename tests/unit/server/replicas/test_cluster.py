@@ -4,9 +4,9 @@ from dragoman.bus.base import ReplicaHint, Spent, WorkReleased
 from dragoman.bus.local import LocalBus, LocalExchange
 from dragoman.errors import StoreUnavailableError
 from dragoman.model.operations import Operation
-from dragoman.server.admission.rate_limits import RateLimits, RateSettings
+from dragoman.server.admission.rate_limits import RateLimits
 from dragoman.server.assembly import build_runtime
-from dragoman.server.settings import Settings
+from dragoman.server.settings import RateSettings, Settings
 from dragoman.stores.memory.shared import SharedMemoryTaskStore
 from dragoman.stores.memory.store import MemoryTaskStore
 from dragoman.testing.clock import FakeClock
