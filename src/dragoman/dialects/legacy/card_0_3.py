@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from dragoman.model.base import JsonObject
     from dragoman.model.security import SecurityRequirement, SecurityScheme
 
-__all__ = ("card_members", "decode_card", "read_card")
+__all__ = ("card_members", "decode_card", "read_card", "stated_series")
 
 _VERSION: Final = "0.3.0"
 _SERIES: Final = "0.3"
@@ -114,14 +114,18 @@ def decode_card(data: bytes) -> AgentCard:
     return read_card(Fields(read_json(data)))
 
 
-def read_card(card: Fields) -> AgentCard:
-    """Read a card from plain data; members that are not known are ignored."""
+def read_card(card: Fields, version: str = "") -> AgentCard:
+    """Read a card from plain data; members that are not known are ignored.
+
+    Args:
+        version: what its interfaces are called by, in place of what the card says.
+    """
     schemes, variants = read_schemes(card)
     capabilities = card.at("capabilities") or Fields({})
     return AgentCard(
         name=card.required_text("name"),
         description=card.text("description"),
-        supported_interfaces=_read_interfaces(card),
+        supported_interfaces=_read_interfaces(card, version or stated_series(card) or "0.2"),
         provider=_read_provider(card),
         version=card.text("version"),
         documentation_url=card.optional_text("documentationUrl"),
@@ -146,9 +150,13 @@ def read_card(card: Fields) -> AgentCard:
     )
 
 
-def _read_interfaces(card: Fields) -> tuple[AgentInterface, ...]:
+def stated_series(card: Fields) -> str:
+    """Return Major.Minor of the version that a card states, "" if it states none."""
     # 3.1: cards say their version since 0.2.5.
-    version = ".".join((card.text("protocolVersion") or "0.2").split(".")[:2])
+    return ".".join(card.text("protocolVersion").split(".")[:2])
+
+
+def _read_interfaces(card: Fields, version: str) -> tuple[AgentInterface, ...]:
     url = card.required_text("url")
     offered = [(url, card.text("preferredTransport") or _JSONRPC)]
     for item in card.items("additionalInterfaces"):

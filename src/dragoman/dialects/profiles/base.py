@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from dragoman.dialects.base import Method, Reading, RpcDialect
+    from dragoman.dialects.negotiation import Version
     from dragoman.errors import A2AError
     from dragoman.model.operations import SendMessageRequest
 
@@ -159,6 +160,11 @@ class CalledProfile(Protocol):
     @property
     def path(self) -> str:
         """Where they are called first, relative to the address on their card."""
+        ...
+
+    @property
+    def version(self) -> Version:
+        """The version of A2A that its cards are of."""
         ...
 
     @property
