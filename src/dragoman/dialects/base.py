@@ -116,6 +116,7 @@ class HttpRules(Struct, frozen=True, kw_only=True):
         heartbeat: what an idle stream sends, b"" for the usual comment.
         last_error: returns the error object that follows the last event of a stream, or b"".
         outlasts_pauses: a stream goes on while the task waits for its client.
+        notification_headers: how what a webhook is told is labelled.
     """
 
     error_statuses: frozenset[int] = _ERROR_STATUSES
@@ -127,6 +128,7 @@ class HttpRules(Struct, frozen=True, kw_only=True):
     heartbeat: bytes = b""
     last_error: Callable[[StreamResponse], bytes] | None = None
     outlasts_pauses: bool = False
+    notification_headers: tuple[tuple[str, str], ...] = (("Content-Type", "application/json"),)
 
 
 CARD_PATH: Final = "/.well-known/agent-card.json"
@@ -254,12 +256,15 @@ class RpcDialect(Dialect, Protocol):
         """Return the method name of an operation, None if this version has none."""
         ...
 
-    def encode_notification(self, event: EventDocument, task: TaskDocument) -> bytes:
+    def encode_notification(
+        self, event: EventDocument, task: TaskDocument, shown_id: str = ""
+    ) -> bytes:
         """Write what a webhook that was registered in this form is told.
 
         Args:
             event: what has happened.
             task: the task since then.
+            shown_id: what the client calls the task, "" for the id it has here.
         """
         ...
 

@@ -511,16 +511,21 @@ def shape_of_origin(origin: str) -> RestDialect:
 # --- webhooks -----------------------------------------------------------------------------------
 
 
-def webhook_dialect(origin: str, task_id: str) -> RpcDialect:
+_TOLD: Final = _by_name(
+    *(release.rpc for release in RELEASES),
+    V0_3_TYPE_DIALECT,
+    V0_3_REST_TYPE_DIALECT,
+    _V0_1_KIND_DIALECT,
+    *(dialect for profile in PROFILES for dialect in profile.told),
+)
+
+
+def webhook_dialect(origin: str) -> RpcDialect:
     """Return the form to tell a webhook in that was registered in ``origin`` (R-3.5.1-3).
 
-    Whatever binding it came by. 0.x reference, 5.11.
+    Whatever binding it came by: the forms of 0.3 are many and tell alike (0.x reference, 5.11).
     """
-    if origin.startswith("0.1"):
-        return V0_1(task_id, has_kind=origin.endswith("+kind"))
-    if origin.startswith("0."):
-        return V0_3_TYPE_DIALECT if origin.endswith("+type") else V0_3_DIALECT
-    return V1_0_DIALECT
+    return _TOLD.get(origin, V0_3_DIALECT)
 
 
 # --- calling ------------------------------------------------------------------------------------

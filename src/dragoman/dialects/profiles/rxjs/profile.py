@@ -133,5 +133,6 @@ PROFILE: Final = Profile(
     serve=_serve,
     called=CalledRxjs(),
     origins=(RXJS_REST_DIALECT, RXJS_REST_TOOLS_DIALECT),
+    told=(RXJS_DIALECT, RXJS_TOOLS_DIALECT, RXJS_REST_DIALECT, RXJS_REST_TOOLS_DIALECT),
     is_setting=True,
 )
