@@ -21,6 +21,9 @@ import pytest
 from dragoman import Agent, Context, Evidence, Principal, telemetry
 from dragoman.errors import UsageError
 from dragoman.model.security import HTTPAuthSecurityScheme, SecurityScheme
+from dragoman.model.tasks import TaskState
+from tests.scenarios.webhooks import INNER as WEBHOOKS
+from tests.scenarios.webhooks import TOKEN, hooked
 from tests.support.serving import serving
 from tests.support.tracing import Traced
 from tests.support.wire import Json, frames
@@ -316,6 +319,30 @@ async def test_only_who_declares_tools_gets_parts_that_are_tools(http: httpx2.As
     assert use_in(seen) == {"kind": "data", "data": use}
     # And who has begun the task goes on to see it as it was begun.
     assert use_in(await Peer(http).task("tasks/get", taskId=task["id"])) == use
+
+
+async def test_a_webhook_is_told_in_the_form_that_it_was_registered_in() -> None:
+    served = serving(agent_for("looks"), profiles=["rxjs"], shutdown_grace_seconds=0, **WEBHOOKS)
+    async with (
+        served as agent,
+        hooked() as hook,
+        httpx2.AsyncClient(base_url=agent.url, trust_env=False, timeout=10) as client,
+    ):
+        peer = Peer(client)
+        config = {"pushNotificationConfig": {"url": hook.url, "token": TOKEN}}
+        task = await peer.task(
+            "message/send", message=words("Rome"), tools=[TOOL], configuration=config
+        )
+        told = [await hook.next(), await hook.next(), await hook.next()]
+        assert told[-1].state is TaskState.INPUT_REQUIRED
+        post = hook.posts[-1]
+        # It is the task as its client sees it, parts that are tools included.
+        assert post.body == await peer.task("tasks/get", taskId=task["id"])
+        assert use_in(post.body)["kind"] == "tool-use"
+        assert post.headers["content-type"] == "application/json"
+        # Who gives a webhook no name calls it as the task, as in 0.3.
+        shown = await peer.task("tasks/pushNotificationConfig/get", id=task["id"])
+        assert shown["pushNotificationConfig"]["id"] == task["id"]
 
 
 async def test_a_task_is_resumed_by_results(http: httpx2.AsyncClient) -> None:

@@ -25,7 +25,7 @@ from dragoman.push.schedule import Forbidden
 from tests.support.egress.hosts import NAME, Names, Trap, answering, hosting, trap
 
 PUBLIC = "93.184.216.34"
-PARCEL = OutgoingNotification(id="n-1", body=b"{}")
+PARCEL = OutgoingNotification(id="n-1", body=b"{}", headers={})
 TRUST = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 """Made once: the authorities of the machine take their time to load, and nobody gets that far."""
 

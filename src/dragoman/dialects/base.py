@@ -7,11 +7,13 @@ requests, writes answers), the second half calls.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from enum import Enum, auto
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeAlias
 
 from msgspec import Struct
 
+from dragoman.dialects.fields import Fields
 from dragoman.model.cards import AgentCard
 from dragoman.model.documents import TaskDocument, TaskPage
 from dragoman.model.events import StreamResponse
@@ -25,14 +27,16 @@ from dragoman.model.push import TaskPushNotificationConfig
 from dragoman.model.tasks import Task
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from dragoman.errors import A2AError
     from dragoman.model.documents import EventDocument
     from dragoman.model.operations import Operation, Request
 
 __all__ = (
+    "CARD_PATH",
+    "OLD_CARD_PATH",
+    "CardRules",
     "Dialect",
+    "Evidence",
     "FrameWriter",
     "HttpRules",
     "Method",
@@ -112,6 +116,7 @@ class HttpRules(Struct, frozen=True, kw_only=True):
         heartbeat: what an idle stream sends, b"" for the usual comment.
         last_error: returns the error object that follows the last event of a stream, or b"".
         outlasts_pauses: a stream goes on while the task waits for its client.
+        notification_headers: how what a webhook is told is labelled.
     """
 
     error_statuses: frozenset[int] = _ERROR_STATUSES
@@ -123,6 +128,49 @@ class HttpRules(Struct, frozen=True, kw_only=True):
     heartbeat: bytes = b""
     last_error: Callable[[StreamResponse], bytes] | None = None
     outlasts_pauses: bool = False
+    notification_headers: tuple[tuple[str, str], ...] = (("Content-Type", "application/json"),)
+
+
+CARD_PATH: Final = "/.well-known/agent-card.json"
+"""R-8.2-1: where 1.0 and 0.3 have the card."""
+
+OLD_CARD_PATH: Final = "/.well-known/agent.json"
+"""Where 0.1 and 0.2 have it."""
+
+
+class Evidence(Enum):
+    """What may tell the version of a card, the strongest first (0.x reference, 6.4)."""
+
+    SHAPE = auto()
+    """It is laid out as no other version has it."""
+    STATED = auto()
+    """It says so."""
+    MEMBERS = auto()
+    """It has members that came with the version."""
+    LIKELY = auto()
+    """Nothing speaks against it."""
+
+
+class CardRules(Struct, frozen=True, kw_only=True):
+    """How a version of A2A has the card.
+
+    Attributes:
+        encode: writes it.
+        read: reads what ``evidence`` shows to be of this version, given its members, its bytes and
+            where it was found; raises JSONParseError or InvalidParamsError for what is no card.
+        evidence: tells of a card, by its members and where it was found, whether it is of this
+            version. Where two versions have the same evidence, the newer one counts.
+        has_tenants: its readers know interfaces for tenants.
+        is_signed: its readers know signatures.
+        is_open: members of other systems may stand at its top.
+    """
+
+    encode: Callable[[AgentCard], bytes]
+    read: Callable[[Fields, bytes, str], AgentCard]
+    evidence: Mapping[Evidence, Callable[[Fields, str], bool]]
+    has_tenants: bool = False
+    is_signed: bool = False
+    is_open: bool = True
 
 
 class FrameWriter(Protocol):
@@ -208,12 +256,15 @@ class RpcDialect(Dialect, Protocol):
         """Return the method name of an operation, None if this version has none."""
         ...
 
-    def encode_notification(self, event: EventDocument, task: TaskDocument) -> bytes:
+    def encode_notification(
+        self, event: EventDocument, task: TaskDocument, shown_id: str = ""
+    ) -> bytes:
         """Write what a webhook that was registered in this form is told.
 
         Args:
             event: what has happened.
             task: the task since then.
+            shown_id: what the client calls the task, "" for the id it has here.
         """
         ...
 

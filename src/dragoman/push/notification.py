@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import assert_never
 
 from msgspec import Struct
@@ -19,22 +20,14 @@ class OutgoingNotification(Struct, frozen=True, kw_only=True):
 
     Attributes:
         id: what it is called; every attempt repeats it, so that receivers know it again.
-        version: of the protocol, in whose form the body is.
+        headers: how the body is labelled.
         trace: of what it tells of, as ``dragoman.telemetry`` has it; "" if that was not traced.
     """
 
     id: str
     body: bytes
-    version: str = "1.0"
+    headers: Mapping[str, str]
     trace: str = ""
-
-    @property
-    def headers(self) -> dict[str, str]:
-        """How the body is labelled; versions before 1.0 have a label of their own."""
-        if self.version == "1.0":
-            # R-4.3.3-2.
-            return {"Content-Type": "application/a2a+json", "A2A-Version": self.version}
-        return {"Content-Type": "application/json"}
 
 
 class PushCounters(Struct, gc=False):

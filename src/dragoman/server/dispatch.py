@@ -20,9 +20,8 @@ from dragoman.bindings.rest import Match
 from dragoman.clock import Clock
 from dragoman.dialects import registry
 from dragoman.dialects.base import Dialect, Reading, Result, RpcDialect
-from dragoman.dialects.negotiation import check_version
 from dragoman.dialects.profiles.base import Claim, ServedProfile, Serving
-from dragoman.dialects.registry import Profiles
+from dragoman.dialects.registry import Profiles, check_version
 from dragoman.dialects.v0_3_proto.codec import V0_3_PROTO_DIALECT, V0_3Proto
 from dragoman.errors import (
     A2AError,

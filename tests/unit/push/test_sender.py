@@ -36,7 +36,8 @@ class Log:
         events = await self._store.read_events(webhook.key.task_id, after=seq - 1, limit=1)
         if not events:
             return Notice(webhook.cursor, webhook.state)
-        parcel = OutgoingNotification(id=f"{webhook.key.task_id}/{seq}", body=events[0].json)
+        name = f"{webhook.key.task_id}/{seq}"
+        parcel = OutgoingNotification(id=name, body=events[0].json, headers={})
         return Notice(seq, TaskState.WORKING, parcel)
 
 

@@ -11,20 +11,16 @@ from typing import Final, NamedTuple
 from urllib.parse import SplitResult, unquote, urljoin, urlsplit, urlunsplit
 
 from dragoman.auth.outgoing.origins import is_confidential
+from dragoman.dialects.base import CARD_PATH, OLD_CARD_PATH
 from dragoman.errors import UsageError
 
 __all__ = (
-    "OLD_CARD_PATH",
     "GrpcTarget",
     "card_locations",
     "file_path",
     "grpc_target",
     "reachable_url",
 )
-
-CARD_PATH: Final = "/.well-known/agent-card.json"
-OLD_CARD_PATH: Final = "/.well-known/agent.json"
-"""Where 0.1 and 0.2 have the card."""
 
 _PORTS: Final = {"http": 80, "https": 443}
 _SECURE: Final = frozenset({"https", "grpcs"})

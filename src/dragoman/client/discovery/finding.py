@@ -26,7 +26,7 @@ from dragoman.client.errors import CardInvalidError, CardNotFoundError, Protocol
 from dragoman.client.transports.base import error_of_status
 from dragoman.client.transports.http_pool import HttpPool, read_body
 from dragoman.client.transports.tls import Tls
-from dragoman.dialects.negotiation import V1_0
+from dragoman.dialects.registry import NEWEST
 from dragoman.dialects.v1_0.card import encode_card
 from dragoman.errors import UsageError
 from dragoman.model.cards import AgentCapabilities, AgentCard, AgentInterface
@@ -117,8 +117,8 @@ async def get_card(
     if found is None:
         place = _location(address)
         shown = _shown(place, held)
-        # R-3.6.1-1. Of the cards that an agent may have, that of 1.0 lists all of its interfaces.
-        told = {**headers, "A2A-Version": str(V1_0)}
+        # R-3.6.1-1. Of the cards that an agent may have, the newest lists all of its interfaces.
+        told = {**headers, "A2A-Version": str(NEWEST)}
         async with _showing(shown, tls, pool) as asked:
             found = await find_card(
                 place,

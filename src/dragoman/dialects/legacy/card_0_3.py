@@ -14,6 +14,7 @@ import msgspec
 from dragoman.dialects.fields import Fields, read_json
 from dragoman.dialects.legacy.security_0_3 import read_requirements, read_schemes
 from dragoman.dialects.legacy.tolerant import media_type
+from dragoman.model.base import is_object
 from dragoman.model.cards import (
     AgentCapabilities,
     AgentCard,
@@ -31,11 +32,12 @@ if TYPE_CHECKING:
     from dragoman.model.base import JsonObject
     from dragoman.model.security import SecurityRequirement, SecurityScheme
 
-__all__ = ("card_members", "decode_card", "read_card")
+__all__ = ("card_members", "decode_card", "read_card", "stated_series", "without_defaults")
 
 _VERSION: Final = "0.3.0"
 _SERIES: Final = "0.3"
 _JSONRPC: Final = "JSONRPC"
+_DEFAULTS: Final = {"protocolVersion": _VERSION, "preferredTransport": _JSONRPC}
 _DEFAULT_MODES: Final = ("text/plain",)
 
 
@@ -102,6 +104,21 @@ def _skill(
     return members
 
 
+def without_defaults(card: JsonObject) -> JsonObject:
+    """Return a card without what is at the defaults of the Python SDK's types, as it is signed."""
+    kept = {name: value for name, value in card.items() if _DEFAULTS.get(name) != value}
+    schemes = kept.get("securitySchemes")
+    if is_object(schemes):
+        kept["securitySchemes"] = {name: _without_kind(one) for name, one in schemes.items()}
+    return kept
+
+
+def _without_kind(scheme: object) -> object:
+    if not is_object(scheme):
+        return scheme
+    return {name: value for name, value in scheme.items() if name != "type"}
+
+
 # --- reading ------------------------------------------------------------------------------------
 
 
@@ -114,14 +131,18 @@ def decode_card(data: bytes) -> AgentCard:
     return read_card(Fields(read_json(data)))
 
 
-def read_card(card: Fields) -> AgentCard:
-    """Read a card from plain data; members that are not known are ignored."""
+def read_card(card: Fields, version: str = "") -> AgentCard:
+    """Read a card from plain data; members that are not known are ignored.
+
+    Args:
+        version: what its interfaces are called by, in place of what the card says.
+    """
     schemes, variants = read_schemes(card)
     capabilities = card.at("capabilities") or Fields({})
     return AgentCard(
         name=card.required_text("name"),
         description=card.text("description"),
-        supported_interfaces=_read_interfaces(card),
+        supported_interfaces=_read_interfaces(card, version or stated_series(card) or "0.2"),
         provider=_read_provider(card),
         version=card.text("version"),
         documentation_url=card.optional_text("documentationUrl"),
@@ -146,9 +167,13 @@ def read_card(card: Fields) -> AgentCard:
     )
 
 
-def _read_interfaces(card: Fields) -> tuple[AgentInterface, ...]:
+def stated_series(card: Fields) -> str:
+    """Return Major.Minor of the version that a card states, "" if it states none."""
     # 3.1: cards say their version since 0.2.5.
-    version = ".".join((card.text("protocolVersion") or "0.2").split(".")[:2])
+    return ".".join(card.text("protocolVersion").split(".")[:2])
+
+
+def _read_interfaces(card: Fields, version: str) -> tuple[AgentInterface, ...]:
     url = card.required_text("url")
     offered = [(url, card.text("preferredTransport") or _JSONRPC)]
     for item in card.items("additionalInterfaces"):

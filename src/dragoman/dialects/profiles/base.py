@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
 
-from dragoman.dialects.base import RestDialect
+from dragoman.dialects.base import RestDialect, RpcDialect
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from dragoman.dialects.base import Method, Reading, RpcDialect
+    from dragoman.dialects.base import Method, Reading
+    from dragoman.dialects.negotiation import Version
     from dragoman.errors import A2AError
     from dragoman.model.operations import SendMessageRequest
 
@@ -162,6 +163,11 @@ class CalledProfile(Protocol):
         ...
 
     @property
+    def version(self) -> Version:
+        """The version of A2A that its cards are of."""
+        ...
+
+    @property
     def replaces(self) -> str:
         """The form whose place it takes; "" if it is tried before what the card says."""
         ...
@@ -193,6 +199,7 @@ class Profile(Struct, frozen=True, kw_only=True):
         serve: returns what a server speaks of it, None if it does not.
         called: what a client speaks of it.
         origins: the forms in which it begins tasks on the routes of 0.3.
+        told: the forms in which webhooks are registered with it, and told.
         headers: those of its own that its requests may have.
         is_setting: it is spoken by servers, and to agents, that are told to by its name.
     """
@@ -201,5 +208,6 @@ class Profile(Struct, frozen=True, kw_only=True):
     serve: Callable[[Serving], ServedProfile | None]
     called: CalledProfile
     origins: tuple[RestDialect, ...] = ()
+    told: tuple[RpcDialect, ...] = ()
     headers: tuple[bytes, ...] = ()
     is_setting: bool = False

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from dragoman.dialects.base import CardRules, Evidence
+from dragoman.dialects.legacy.card_0_3 import read_card
 from dragoman.dialects.legacy.tolerant import media_type
 from dragoman.dialects.negotiation import V0_1, parse_version
 from dragoman.dialects.v0_1.authentication import (
@@ -15,10 +17,14 @@ from dragoman.dialects.v0_1.authentication import (
 )
 from dragoman.dialects.v0_1.wire import Wire
 from dragoman.dialects.violations import DECODER_ERRORS, refusal_of
+from dragoman.errors import InvalidParamsError
 from dragoman.model import cards
 from dragoman.model.base import NonEmpty
 
-__all__ = ("decode_card", "encode_card")
+if TYPE_CHECKING:
+    from dragoman.dialects.fields import Fields
+
+__all__ = ("CARD", "decode_card", "encode_card")
 
 _DEFAULT_MODES: Final = ("text/plain",)
 _JSONRPC: Final = "JSONRPC"
@@ -177,3 +183,20 @@ def _decode_skill(skill: Skill) -> cards.AgentSkill:
 
 def _media_types(modes: tuple[str, ...] | None, otherwise: tuple[str, ...]) -> tuple[str, ...]:
     return otherwise if modes is None else tuple(media_type(mode) for mode in modes)
+
+
+def _read(card: Fields, data: bytes, _: str) -> cards.AgentCard:
+    try:
+        return decode_card(data)
+    except InvalidParamsError:
+        return read_card(card, str(V0_1))  # A sloppy card is read member by member.
+
+
+CARD: Final = CardRules(
+    encode=encode_card,
+    read=_read,
+    evidence={
+        Evidence.MEMBERS: lambda card, _: "authentication" in card,
+        Evidence.LIKELY: lambda _, __: True,
+    },
+)

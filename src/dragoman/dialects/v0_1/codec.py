@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 import msgspec
+from msgspec.structs import replace
 
 from dragoman.dialects.base import HttpRules, Reading
 from dragoman.dialects.legacy.error_readers import read_error_object
@@ -109,10 +110,13 @@ class V0_1:  # noqa: N801 - the name of the version
         """Return what writes the events of one stream."""
         return Frames(self._writer)
 
-    def encode_notification(self, event: EventDocument, task: TaskDocument) -> bytes:
+    def encode_notification(
+        self, event: EventDocument, task: TaskDocument, shown_id: str = ""
+    ) -> bytes:
         """Write what a webhook is told: the whole task, and that it is news of it (5.11)."""
         del event
-        written = self._writer.task(task.task())
+        writer = replace(self._writer, shown_id=shown_id) if shown_id else self._writer
+        written = writer.task(task.task())
         return _encode({**written, "taskId": written["id"], "eventType": "taskUpdate"})
 
     def encode_error(self, problem: A2AError) -> bytes:

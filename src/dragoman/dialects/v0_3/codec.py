@@ -133,9 +133,11 @@ class V0_3:  # noqa: N801 - the name of the version
         """Return what writes the events of one stream."""
         return Frames(self.name, self._writer)
 
-    def encode_notification(self, event: EventDocument, task: TaskDocument) -> bytes:
+    def encode_notification(
+        self, event: EventDocument, task: TaskDocument, shown_id: str = ""
+    ) -> bytes:
         """Write what a webhook is told: the whole task (0.x reference, 5.11)."""
-        del event
+        del event, shown_id
         return _encode(self._writer.task(task.task()))
 
     def encode_error(self, problem: A2AError) -> bytes:

@@ -86,7 +86,10 @@ class V1_0:  # noqa: N801 - the name of the version
     name: str = "1.0"
     has_final: bool = False
     has_messages: bool = True
-    http: HttpRules = HttpRules()
+    # R-4.3.3-2.
+    http: HttpRules = HttpRules(
+        notification_headers=(("Content-Type", "application/a2a+json"), ("A2A-Version", "1.0"))
+    )
 
     def operation(self, method: str) -> Operation | None:
         """Return the operation of a method name, None if 1.0 has none such."""
@@ -132,9 +135,11 @@ class V1_0:  # noqa: N801 - the name of the version
         """Return what writes the events of a stream: the bytes are ready."""
         return _FRAMES
 
-    def encode_notification(self, event: EventDocument, task: TaskDocument) -> bytes:
+    def encode_notification(
+        self, event: EventDocument, task: TaskDocument, shown_id: str = ""
+    ) -> bytes:
         """Write what a webhook is told: the event, as a stream has it."""
-        del task
+        del task, shown_id
         return event.json
 
     def encode_error(self, problem: A2AError) -> bytes:

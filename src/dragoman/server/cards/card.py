@@ -13,10 +13,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from dragoman.auth.incoming.combining import Alternative, Combination
-from dragoman.dialects.negotiation import OLD, SERVED, V0_1, V0_3, V1_0, Version
-from dragoman.dialects.v0_1.card import encode_card as encode_card_0_1
-from dragoman.dialects.v0_3.card import encode_card as encode_card_0_3
-from dragoman.dialects.v1_0.card import encode_card as encode_card_1_0
+from dragoman.dialects.negotiation import Version
+from dragoman.dialects.registry import RELEASES, Release, release_of
 from dragoman.errors import UsageError
 from dragoman.model.base import JsonObject
 from dragoman.model.cards import (
@@ -312,13 +310,16 @@ class PublishedCards:
             urls["GRPC"] = grpc_address(base, self._grpc_port)
         return tuple(
             AgentInterface(
-                url=urls[binding], protocol_binding=binding, tenant=tenant, protocol_version=version
+                url=urls[binding],
+                protocol_binding=binding,
+                tenant=tenant,
+                protocol_version=str(release.version),
             )
-            for version, bindings in _INTERFACES
+            for release in RELEASES
             # 0.x reference, 5.2: readers of the older versions know no tenants.
             for tenant in tenants
-            if not tenant or version == "1.0"
-            for binding in bindings
+            if not tenant or release.card.has_tenants
+            for binding in release.listed
             if binding in urls
         )
 
@@ -332,8 +333,18 @@ class PublishedCards:
                 card is signed, and no version is named.
         """
         # Callers choose the version: one that nobody knows is none, and takes no room in memory.
-        known = version if version in SERVED else None
-        return self._file(base_url, known, is_old_place and self._signing is not None)
+        release = release_of(version)
+        forms = (release,) if release else self._forms(is_old_place=is_old_place)
+        return self._file(base_url, forms)
+
+    def _forms(self, *, is_old_place: bool) -> tuple[Release, ...]:
+        """Return the versions whose readers one card is for."""
+        if self._signing is None:
+            return RELEASES
+        # A signature covers one form of the card and no other (0.x reference, 5.2), so each form
+        # is a document of its own.
+        unsigned = tuple(release for release in RELEASES if not release.card.is_signed)
+        return unsigned if is_old_place else RELEASES[:1]
 
     def check_size(self, limit: int) -> None:
         """Raise UsageError for a card that is larger than clients read."""
@@ -344,48 +355,18 @@ class PublishedCards:
                 f"max_card_bytes is {limit}"
             )
 
-    def _make(self, base_url: str, version: Version | None, is_old_place: bool) -> CardFile:  # noqa: FBT001 - a key of the cache
-        card, signing = self.card(base_url), self._signing
-        more = self._facts.members if self._facts is not None else {}
-        if signing is None:
-            body = _encode(card, version, more)
-        elif version == V1_0 or (version is None and not is_old_place):
-            # A signature covers one form of the card and no other (0.x reference, 5.2), so each
-            # form is a document of its own.
-            body = signing.signed(encode_card_1_0(card))
-        elif version == V0_3:
-            body = signing.signed(_with_members(encode_card_0_3(card), more))
-        else:
-            # 0.1 and 0.2 know no signatures.
-            body = _encode_old(card, more) if version is None else _encode(card, version, more)
+    def _make(self, base_url: str, forms: tuple[Release, ...]) -> CardFile:
+        card = self.card(base_url)
+        rules = [release.card for release in forms]
+        # Versions that write it alike need not do so twice.
+        body = _merged(*(encode(card) for encode in dict.fromkeys(rule.encode for rule in rules)))
+        if self._facts is not None and any(rule.is_open for rule in rules):
+            body = _with_members(body, self._facts.members)
+        if self._signing is not None and all(rule.is_signed for rule in rules):
+            body = self._signing.signed(body)
         # R-8.6.1-2: an ETag from a hash of the content.
         etag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
         return CardFile(body, etag, self._last_modified)
-
-
-_INTERFACES: Final = (
-    ("1.0", ("JSONRPC", "HTTP+JSON", "GRPC")),
-    ("0.3", ("JSONRPC", "HTTP+JSON", "GRPC")),
-    ("0.2", ("JSONRPC",)),
-    ("0.1", ("JSONRPC",)),
-)
-"""R-8.3.1-1: what is served, the preferred first."""
-
-
-def _encode(card: AgentCard, version: Version | None, more: JsonObject) -> bytes:
-    if version == V1_0:
-        return encode_card_1_0(card)
-    if version == V0_1:
-        return _with_members(encode_card_0_1(card), more)
-    if version in OLD:
-        return _with_members(encode_card_0_3(card), more)
-    forms = (encode_card_1_0(card), encode_card_0_3(card), encode_card_0_1(card))
-    return _with_members(_merged(*forms), more)
-
-
-def _encode_old(card: AgentCard, more: JsonObject) -> bytes:
-    """Write a card for readers of 0.1 and 0.2, which have one place to look for it."""
-    return _with_members(_merged(encode_card_0_3(card), encode_card_0_1(card)), more)
 
 
 def _with_members(document: bytes, more: JsonObject) -> bytes:
@@ -396,6 +377,8 @@ def _with_members(document: bytes, more: JsonObject) -> bytes:
 
 
 def _merged(*forms: bytes) -> bytes:
+    if len(forms) == 1:
+        return forms[0]
     merged: object = reduce(_merge, (msgspec.json.decode(form) for form in forms))
     return msgspec.json.encode(merged)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 
+from dragoman.dialects.registry import is_newest
 from dragoman.model.cards import AgentCard, AgentSkill
 from dragoman.model.operations import Operation
 from dragoman.server.admission.authorization import Access
@@ -48,7 +49,7 @@ class ExtendedCards:
             tenants=[tenant for tenant in tenants if call.principal.may_act_in(tenant)],
         )
         # A signature covers one form of the card; those of older versions go without.
-        if self._signing is None or call.dialect != "1.0":
+        if self._signing is None or not is_newest(call.dialect):
             return card
         return self._signing.sign(card)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from dragoman.dialects.base import CARD_PATH, OLD_CARD_PATH
 from dragoman.dialects.negotiation import parse_version
 from dragoman.dialects.v0_3.codec import V0_3_DIALECT
 from dragoman.dialects.v1_0.codec import V1_0_DIALECT
@@ -24,10 +25,8 @@ from dragoman.server.settings import CardSettings
 
 __all__ = ("CARD_PATHS", "JWKS_PATH", "OLD_EXTENDED_CARD_PATHS", "HttpCard", "refuse")
 
-_OLD_CARD_PATH: Final = "/.well-known/agent.json"
-
-CARD_PATHS: Final = frozenset({"/.well-known/agent-card.json", _OLD_CARD_PATH})
-"""R-8.2-1: where 1.0 and 0.3 look for the card; and where 0.1 and 0.2 do."""
+CARD_PATHS: Final = frozenset({CARD_PATH, OLD_CARD_PATH})
+"""Where any version looks for the card."""
 
 OLD_EXTENDED_CARD_PATHS: Final = frozenset(
     {"/agent/authenticatedExtendedCard", "/api/agent/authenticatedExtendedCard"}
@@ -79,7 +78,7 @@ class HttpCard:
         file = self._cards.file(
             self._addressing.base_of(exchange),
             parse_version(exchange.parameter(b"a2a-version", "A2A-Version") or ""),
-            is_old_place=exchange.path == _OLD_CARD_PATH,
+            is_old_place=exchange.path == OLD_CARD_PATH,
         )
         validators = (
             (b"etag", file.etag.encode()),

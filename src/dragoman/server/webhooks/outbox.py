@@ -65,13 +65,13 @@ class WebhookOutbox:
         return found
 
     async def _write(self, webhook: Webhook, event: EventDocument) -> OutgoingNotification:
-        dialect = webhook_dialect(webhook.new.dialect, webhook.new.config.task_id)
+        dialect = webhook_dialect(webhook.new.dialect)
         is_old = dialect.has_final
         task = await self._task_at(webhook, event) if is_old else _NO_TASK
         return OutgoingNotification(
             id=notification_id(webhook, event.seq),
-            body=dialect.encode_notification(event, task),
-            version=dialect.name.partition("+")[0],
+            body=dialect.encode_notification(event, task, webhook.new.config.task_id),
+            headers=dict(dialect.http.notification_headers),
             trace=await self._trace_of(webhook.key.task_id, event.seq),
         )
 

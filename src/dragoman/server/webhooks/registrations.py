@@ -12,6 +12,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from dragoman.clock import Clock
+from dragoman.dialects.registry import webhook_dialect
 from dragoman.errors import ConflictError, InvalidParamsError, TaskNotFoundError
 from dragoman.model.operations import (
     DEFAULT_PAGE_SIZE,
@@ -207,7 +208,8 @@ def placed(new: NewWebhook, task_id: str, *, shown_id: str, fresh_id: str) -> Ne
         fresh_id: an id for it. 0.x uses that of the task instead (0.x reference, 5.11): who
             registers twice without a name replaces the first.
     """
-    own_id = new.config.id or (task_id if new.dialect.startswith("0.") else fresh_id)
+    is_old = webhook_dialect(new.dialect).has_final
+    own_id = new.config.id or (task_id if is_old else fresh_id)
     return replace(new, config=replace(new.config, id=own_id, task_id=shown_id))
 
 

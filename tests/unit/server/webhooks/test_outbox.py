@@ -107,6 +107,9 @@ def webhook(
     )
 
 
+OLD_LABEL = {"Content-Type": "application/json"}
+
+
 async def parcel_of(store: MemoryTaskStore, hook: Webhook) -> tuple[OutgoingNotification, Json]:
     notice = await WebhookOutbox(store).next_notice(hook)
     assert notice.parcel is not None
@@ -133,24 +136,30 @@ async def test_at_the_end_of_the_log_there_is_nothing_to_tell(store: MemoryTaskS
 
 async def test_1_0_is_told_the_event_as_a_stream_has_it(store: MemoryTaskStore) -> None:
     parcel, _ = await parcel_of(store, webhook())
-    assert (parcel.version, parcel.body) == ("1.0", encode_entry(LOG[0]))
+    assert parcel.body == encode_entry(LOG[0])
+    assert parcel.headers == {"Content-Type": "application/a2a+json", "A2A-Version": "1.0"}
 
 
-@pytest.mark.parametrize("dialect", ["0.3", "0.3-rest", "0.3-proto", "0.3-grpc+raw", "0.3+type"])
+@pytest.mark.parametrize(
+    "dialect",
+    ["0.3", "0.3-rest", "0.3-proto", "0.3-grpc+raw", "0.3+type", "0.3-rest+type", "rxjs"],
+)
 async def test_0_3_is_told_the_task_as_it_was_then(store: MemoryTaskStore, dialect: str) -> None:
     hook = webhook(dialect, wants=("artifacts",), cursor=4, state=WORKING)
     parcel, body = await parcel_of(store, hook)
-    assert parcel.version == "0.3"
+    assert parcel.headers == OLD_LABEL
     assert (body["kind"], body["id"], body["contextId"]) == ("task", "t", "c")
     assert body["status"]["state"] == "working"
     texts = [part["text"] for made in body["artifacts"] for part in made["parts"]]
     assert texts == ["0 2 ", "1 "]
+    part = body["artifacts"][0]["parts"][0]
+    assert ("type" in part, part["kind"]) == (dialect.endswith("+type"), "text")
     assert [message["messageId"] for message in body["history"]] == ["hello"]
 
 
 async def test_0_1_is_told_by_the_name_that_it_has_for_the_task(store: MemoryTaskStore) -> None:
     parcel, body = await parcel_of(store, webhook("0.1+kind", shown_id="my task"))
-    assert parcel.version == "0.1"
+    assert parcel.headers == OLD_LABEL
     assert (body["id"], body["taskId"], body["eventType"]) == ("my task", "my task", "taskUpdate")
     assert body["status"]["state"] == "submitted"
 

@@ -128,9 +128,11 @@ class Rxjs:
         """Return what writes the events of one stream."""
         return self._base.frame_writer()
 
-    def encode_notification(self, event: EventDocument, task: TaskDocument) -> bytes:
+    def encode_notification(
+        self, event: EventDocument, task: TaskDocument, shown_id: str = ""
+    ) -> bytes:
         """Write what a webhook is told."""
-        return self._base.encode_notification(event, task)
+        return self._base.encode_notification(event, task, shown_id)
 
     def encode_error(self, problem: A2AError) -> bytes:
         """Write the ``error`` member of a JSON-RPC response."""

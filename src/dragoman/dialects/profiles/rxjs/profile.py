@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from dragoman.dialects import negotiation
 from dragoman.dialects.base import Method
 from dragoman.dialects.profiles.base import Claim, Profile, Serving
 from dragoman.dialects.profiles.rxjs.codec import FOR_ANY, FOR_TOOLS, Rxjs
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from dragoman.dialects.base import Reading, RestDialect, RpcDialect
+    from dragoman.dialects.negotiation import Version
     from dragoman.dialects.profiles.base import RequestHead
 
 __all__ = (
@@ -112,6 +114,7 @@ class CalledRxjs:
 
     path: str = ""
     name: str = _NAME
+    version: Version = negotiation.V0_3
     replaces: str = "0.3"
     dialect: RpcDialect = RXJS_TOOLS_DIALECT
 
@@ -130,5 +133,6 @@ PROFILE: Final = Profile(
     serve=_serve,
     called=CalledRxjs(),
     origins=(RXJS_REST_DIALECT, RXJS_REST_TOOLS_DIALECT),
+    told=(RXJS_DIALECT, RXJS_TOOLS_DIALECT, RXJS_REST_DIALECT, RXJS_REST_TOOLS_DIALECT),
     is_setting=True,
 )

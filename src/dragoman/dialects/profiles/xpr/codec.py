@@ -98,9 +98,11 @@ class Xpr:
         """Refuse: no method streams."""
         _refuse_stream()
 
-    def encode_notification(self, event: EventDocument, task: TaskDocument) -> bytes:
+    def encode_notification(
+        self, event: EventDocument, task: TaskDocument, shown_id: str = ""
+    ) -> bytes:
         """Write what a webhook is told: the whole task. No method registers one."""
-        del event
+        del event, shown_id
         return _encode(self._writer.task(task.task()))
 
     def encode_error(self, problem: A2AError) -> bytes:

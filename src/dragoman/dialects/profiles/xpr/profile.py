@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from dragoman.dialects.base import Method
+from dragoman.dialects.negotiation import Version
 from dragoman.dialects.profiles.base import Claim, Profile, Serving
 from dragoman.dialects.profiles.xpr.codec import XPR_DIALECT, Xpr, heard_from
 from dragoman.dialects.profiles.xpr.recognition import recognise
@@ -135,6 +136,7 @@ class CalledXpr:
 
     path: str = "/a2a"
     name: str = XPR_DIALECT.name
+    version: Version = Version(0, 2)
     replaces: str = ""
     dialect: RpcDialect = XPR_DIALECT
 
