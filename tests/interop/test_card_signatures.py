@@ -80,7 +80,7 @@ def test_the_sdk_verifies_what_we_sign(card: AgentCard) -> None:
 
 
 @pytest.mark.parametrize(
-    ("card", "form"), [(FULL, "1.0"), (EMPTIES, "stripped")], ids=["full", "empties"]
+    ("card", "form"), [(FULL, "canonical"), (EMPTIES, "stripped")], ids=["full", "empties"]
 )
 async def test_we_verify_what_the_sdk_signs(card: AgentCard, form: str) -> None:
     written: Json = json.loads(encode_card(card))

@@ -12,7 +12,7 @@ from typing import Final, Protocol
 
 from dragoman.conformance.answers import at, is_object, items, objects, text_at
 
-__all__ = ("FORM_0_3", "FORM_1_0", "Form")
+__all__ = ("FORM_0_3", "FORM_1_0", "Form", "form_of")
 
 Params = Mapping[str, object]
 Json = dict[str, object]
@@ -190,3 +190,14 @@ _READERS: Final[dict[str, Callable[[object], object]]] = {
 
 FORM_1_0: Final[Form] = _Form10()
 FORM_0_3: Final[Form] = _Form03()
+
+_FORMS: Final[Mapping[str, Form]] = {"1.0": FORM_1_0, "0.3": FORM_0_3, "0.2": FORM_0_3}
+
+
+def form_of(binding: str, version: str) -> Form | None:
+    """Return the form in which a version is checked on a binding, None if it is not checked there.
+
+    Older versions have forms of their own on the other bindings.
+    """
+    form = _FORMS.get(version)
+    return form if binding == "JSONRPC" or form is FORM_1_0 else None

@@ -324,11 +324,9 @@ def _settings_of(settings: Mapping[str, object] | Settings | None) -> Settings:
 
 def _grpc_services() -> Services:
     """Import the forms of gRPC when they are needed: protobuf takes its time."""
-    from dragoman.bindings.grpc.descriptions import files_of  # noqa: PLC0415 - see above
-    from dragoman.bindings.grpc.v0_3 import V0_3_GRPC  # noqa: PLC0415 - see above
-    from dragoman.bindings.grpc.v1_0 import V1_0_GRPC  # noqa: PLC0415 - see above
+    from dragoman.bindings.grpc.services import DIALECTS, files_of  # noqa: PLC0415 - see above
 
-    dialects = (V1_0_GRPC, V0_3_GRPC)
+    dialects = tuple(dict.fromkeys(DIALECTS.values()))
     return Services(dialects=dialects, files=files_of(dialects))
 
 

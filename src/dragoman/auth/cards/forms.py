@@ -4,8 +4,8 @@
 (1.0 reference, 8.4). SDKs leave out more than that (Q-13), and 0.3 says nothing at all (0.x
 reference, 4.6). So a signature is tried against every form in use, the strongest first.
 
-A form vouches for what is in it. ``1.0`` and ``stripped`` hold the members of 1.0 alone: whoever
-trusts a card for such a signature has to read it as one of 1.0.
+A form vouches for what is in it, and so for nothing else that stands in the card: see
+``MODEL_FORMS``.
 """
 
 from __future__ import annotations
@@ -17,21 +17,25 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 import rfc8785
 
 from dragoman.dialects.fields import Fields, read_json
+from dragoman.dialects.legacy.card_0_3 import without_defaults
 from dragoman.dialects.v1_0.card import decode_card, encode_card
 from dragoman.errors import A2AError
 from dragoman.model.base import JsonObject, is_array, is_object
 
-__all__ = ("WEAK_FORMS", "CardForm", "Payload", "payloads_of")
+__all__ = ("MODEL_FORMS", "WEAK_FORMS", "CardForm", "Payload", "payloads_of")
 
-CardForm: TypeAlias = Literal["1.0", "whole", "stripped", "py-0.3"]
-"""``1.0``: as the specification has it. ``whole``: all that was received, nothing left out.
-``stripped``: without what is empty, as SDKs of 1.0 do. ``py-0.3``: as the Python SDK of 0.3."""
+CardForm: TypeAlias = Literal["canonical", "whole", "stripped", "py-0.3"]
+"""``canonical``: as the specification of 1.0 has it. ``whole``: all that was received, nothing left
+out. ``stripped``: without what is empty, as SDKs of 1.0 do. ``py-0.3``: as the Python SDK of 0.3
+does."""
 
 WEAK_FORMS: Final[frozenset[CardForm]] = frozenset({"stripped", "py-0.3"})
 """Those that leave out what is empty. A security requirement without scopes is: it can be taken
 out of a signed card, and the signature still holds."""
 
-_DEFAULTS_0_3: Final = {"protocolVersion": "0.3.0", "preferredTransport": "JSONRPC"}
+MODEL_FORMS: Final[frozenset[CardForm]] = frozenset({"canonical", "stripped"})
+"""Those that hold what the model knows of a card, and nothing else that may stand in it: whoever
+trusts a card for such a signature has to read it as one of 1.0."""
 
 
 class Payload(NamedTuple):
@@ -65,14 +69,14 @@ def _forms(
     received: JsonObject, card: JsonObject | None
 ) -> Iterator[tuple[CardForm, Callable[[], bytes]]]:
     if card is not None:
-        yield "1.0", lambda: _canonical(card)
+        yield "canonical", lambda: _canonical(card)
     yield "whole", lambda: _canonical(received)
     if card is not None:
         yield "stripped", lambda: _canonical(_stripped(card))
         # Before 1.3 the Python SDK escaped what is not ASCII, and all numbers were floats.
         yield "stripped", lambda: _escaped(_floats(_stripped(card)))
     elif "supportedInterfaces" not in received:
-        plain = _without_defaults_0_3(received)
+        plain = without_defaults(received)
         yield "py-0.3", lambda: _escaped(_stripped(plain))
         # Before 0.3.24 it dropped false and 0 as well.
         yield "py-0.3", lambda: _escaped(_stripped(plain, also_zero=True))
@@ -130,18 +134,3 @@ def _floats(value: object) -> object:
     if isinstance(value, int) and not isinstance(value, bool):
         return float(value)
     return value
-
-
-def _without_defaults_0_3(card: JsonObject) -> JsonObject:
-    """Return a card without what is at the defaults of the SDK's types."""
-    kept = {name: value for name, value in card.items() if _DEFAULTS_0_3.get(name) != value}
-    schemes = kept.get("securitySchemes")
-    if is_object(schemes):
-        kept["securitySchemes"] = {name: _without_kind(one) for name, one in schemes.items()}
-    return kept
-
-
-def _without_kind(scheme: object) -> object:
-    if not is_object(scheme):
-        return scheme
-    return {name: value for name, value in scheme.items() if name != "type"}

@@ -164,7 +164,7 @@ class CardSigner:
             UsageError: no signature could ever be verified: it holds what no form can carry.
         """
         payloads = payloads_of(document)
-        has_rule = any(one.form == "1.0" for one in payloads)
+        has_rule = any(one.form == "canonical" for one in payloads)
         chosen = [one for one in payloads if not has_rule or one.form != "whole"]
         if not any(one.form not in WEAK_FORMS for one in chosen):
             raise UsageError("the card has a number or a character that RFC 8785 cannot write")

@@ -25,11 +25,12 @@ from dragoman.client.transports.http_pool import HttpPool
 from dragoman.client.transports.request_headers import RequestHeaders
 from dragoman.client.transports.tls import Tls
 from dragoman.conformance.cards import Declared
-from dragoman.conformance.forms import FORM_0_3, FORM_1_0
+from dragoman.conformance.forms import Form, form_of
 from dragoman.conformance.interface import Interface
 from dragoman.conformance.lines import HttpReply, HttpRequest, NoAnswerError, RpcStatusError
 from dragoman.conformance.over_jsonrpc import JsonRpcInterface
 from dragoman.conformance.over_rest import RestInterface
+from dragoman.dialects.registry import NEWEST
 from dragoman.errors import UsageError
 from dragoman.model.cards import AgentCard
 
@@ -147,10 +148,6 @@ class ChannelLine:
         return RpcStatusError(code, details, trailing.get(_DETAILS))
 
 
-# What the checker speaks; older versions have forms of their own on the other bindings.
-_RPC_FORMS: Final = {"1.0": FORM_1_0, "0.3": FORM_0_3, "0.2": FORM_0_3}
-
-
 class NotSpokenError(Exception):
     """An interface cannot be asked from here; the text says why."""
 
@@ -181,7 +178,7 @@ class Opener(Struct, frozen=True, kw_only=True):
     async def card_headers(self) -> dict[str, str]:
         """Return the headers that the card comes with; none if it does not come again."""
         line = PoolLine(self.pool, self._bare_headers(self.url), read_seconds=self.read_seconds)
-        request = HttpRequest(verb="GET", url=self.url, headers={"A2A-Version": "1.0"})
+        request = HttpRequest(verb="GET", url=self.url, headers={"A2A-Version": str(NEWEST)})
         try:
             async with line.exchange(request) as reply:
                 return dict(reply.headers)
@@ -202,16 +199,15 @@ class Opener(Struct, frozen=True, kw_only=True):
         if not url.startswith(("http://", "https://")):
             raise NotSpokenError(f"{declared.url!r} is no URL of HTTP")
         line = await self._http_line(url)
-        form = _RPC_FORMS.get(declared.version)
-        if declared.binding == "JSONRPC" and form is not None:
+        form = _form_of(declared)
+        if declared.binding == "JSONRPC":
             return JsonRpcInterface(
                 line, url, version=declared.version, form=form, tenant=declared.tenant
             )
-        _check_version(declared)
         return RestInterface(line, url, version=declared.version, tenant=declared.tenant)
 
     async def _open_grpc(self, declared: Declared) -> Interface:
-        _check_version(declared)
+        _form_of(declared)
         target = grpc_target(declared.url, self.url)
         if target is None:
             raise NotSpokenError(f"{declared.url!r} is no address of gRPC")
@@ -251,6 +247,8 @@ class Opener(Struct, frozen=True, kw_only=True):
         return RequestHeaders(origin_of(self.url or url), self.headers)
 
 
-def _check_version(declared: Declared) -> None:
-    if declared.version != "1.0":
+def _form_of(declared: Declared) -> Form:
+    form = form_of(declared.binding, declared.version)
+    if form is None:
         raise NotSpokenError(f"{declared.version} is checked over JSON-RPC only, and from 0.2 on")
+    return form

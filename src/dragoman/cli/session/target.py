@@ -26,12 +26,13 @@ from dragoman.cli.options.settings import Level, Settings
 from dragoman.client.discovery.addresses import file_path
 from dragoman.client.discovery.offers import BINDINGS, Binding
 from dragoman.client.transports.tls import Tls
+from dragoman.dialects.registry import NEWEST
 from dragoman.errors import UsageError
 from dragoman.model.cards import AgentInterface
 
 __all__ = ("FLOOR", "Target", "certificate_of", "target_of", "tls_of")
 
-FLOOR: Final = "1.0"
+FLOOR: Final = str(NEWEST)
 """The version that is spoken unless an older one is asked for: nothing is downgraded in silence."""
 
 

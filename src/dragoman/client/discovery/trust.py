@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from msgspec import Struct
 
+from dragoman.auth.cards.forms import MODEL_FORMS
 from dragoman.auth.cards.keys import TrustedKeys
 from dragoman.auth.cards.signing import verify_card
 from dragoman.client.discovery.cards import CardReading
@@ -14,9 +13,6 @@ from dragoman.client.errors import CardUntrustedError
 from dragoman.dialects.v1_0.card import decode_card
 
 __all__ = ("CardTrust", "trust_of")
-
-_MEMBERS_OF_1_0: Final = frozenset({"1.0", "stripped"})
-"""The forms that hold what 1.0 knows of a card, and nothing else that may stand in it."""
 
 
 class CardTrust(Struct, frozen=True):
@@ -42,7 +38,7 @@ class CardTrust(Struct, frozen=True):
             raise CardUntrustedError(
                 found.url or "the card", seen.reason, is_signed=seen.outcome != "absent"
             )
-        if seen.form not in _MEMBERS_OF_1_0:
+        if seen.form not in MODEL_FORMS:
             return found
         # What else it says, in the words of other versions, anybody may have added.
         return found._replace(reading=CardReading(decode_card(found.document)))

@@ -16,13 +16,11 @@ from dragoman.client.transports.jsonrpc import RpcFraming
 from dragoman.client.transports.request_headers import RequestHeaders
 from dragoman.client.transports.rest import RestFraming
 from dragoman.client.transports.tls import Tls
-from dragoman.dialects.negotiation import V1_0, Version
 from dragoman.dialects.registry import called_rest, called_routes, called_rpc
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from dragoman.bindings.grpc.base import GrpcDialect
     from dragoman.client.discovery.offers import Offer
     from dragoman.client.transports.base import Framing, Transport
     from dragoman.model.base import JsonObject
@@ -78,7 +76,10 @@ class Dialer:
             pool = HttpPool(tls)
             self._pools.append(pool)
         if offer.binding == "GRPC":
-            dialect = _grpc_dialect(offer.version)
+            # This imports protobuf, which is optional and takes its time.
+            from dragoman.bindings.grpc.services import DIALECTS  # noqa: PLC0415 - see above
+
+            dialect = DIALECTS[offer.version]
             return GrpcTransport(dialect, offer.url, offer.version, request_headers, tls=tls)
         return HttpTransport(_framing(offer, self._marks), pool, request_headers)
 
@@ -101,14 +102,3 @@ def _framing(offer: Offer, marks: JsonObject) -> Framing:
         return RpcFraming(called_rpc(offer.form), offer.url, offer.version, marks)
     dialect, routes = called_rest(offer.form), called_routes(offer.form)
     return RestFraming(dialect, offer.url, offer.version, routes)
-
-
-def _grpc_dialect(version: Version) -> GrpcDialect:
-    # These import protobuf, which is optional and takes its time.
-    if version >= V1_0:
-        from dragoman.bindings.grpc.v1_0 import V1_0_GRPC  # noqa: PLC0415 - see above
-
-        return V1_0_GRPC
-    from dragoman.bindings.grpc.v0_3 import V0_3_GRPC  # noqa: PLC0415 - see above
-
-    return V0_3_GRPC

@@ -14,6 +14,7 @@ import msgspec
 from dragoman.dialects.fields import Fields, read_json
 from dragoman.dialects.legacy.security_0_3 import read_requirements, read_schemes
 from dragoman.dialects.legacy.tolerant import media_type
+from dragoman.model.base import is_object
 from dragoman.model.cards import (
     AgentCapabilities,
     AgentCard,
@@ -31,11 +32,12 @@ if TYPE_CHECKING:
     from dragoman.model.base import JsonObject
     from dragoman.model.security import SecurityRequirement, SecurityScheme
 
-__all__ = ("card_members", "decode_card", "read_card", "stated_series")
+__all__ = ("card_members", "decode_card", "read_card", "stated_series", "without_defaults")
 
 _VERSION: Final = "0.3.0"
 _SERIES: Final = "0.3"
 _JSONRPC: Final = "JSONRPC"
+_DEFAULTS: Final = {"protocolVersion": _VERSION, "preferredTransport": _JSONRPC}
 _DEFAULT_MODES: Final = ("text/plain",)
 
 
@@ -100,6 +102,21 @@ def _skill(
     if members.pop("securityRequirements", None):
         members["security"] = [requirement(needed) for needed in skill.security_requirements]
     return members
+
+
+def without_defaults(card: JsonObject) -> JsonObject:
+    """Return a card without what is at the defaults of the Python SDK's types, as it is signed."""
+    kept = {name: value for name, value in card.items() if _DEFAULTS.get(name) != value}
+    schemes = kept.get("securitySchemes")
+    if is_object(schemes):
+        kept["securitySchemes"] = {name: _without_kind(one) for name, one in schemes.items()}
+    return kept
+
+
+def _without_kind(scheme: object) -> object:
+    if not is_object(scheme):
+        return scheme
+    return {name: value for name, value in scheme.items() if name != "type"}
 
 
 # --- reading ------------------------------------------------------------------------------------

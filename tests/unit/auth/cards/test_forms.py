@@ -20,7 +20,7 @@ def forms(document: bytes) -> list[tuple[CardForm, str]]:
 
 
 def as_1_0(document: bytes) -> str:
-    (found,) = [content for form, content in forms(document) if form == "1.0"]
+    (found,) = [content for form, content in forms(document) if form == "canonical"]
     return found
 
 
@@ -72,7 +72,7 @@ def test_a_form_that_cannot_be_written_is_left_out(digits: int) -> None:
     assert "whole" not in dict(forms(f'{{"n": {number}}}'.encode()))
     extension = AgentExtension(uri="u", params={"n": int(number)})
     card = replace(FULL, capabilities=AgentCapabilities(extensions=(extension,)))
-    assert not {"1.0", "whole"} & set(dict(forms(encode_card(card))))
+    assert not {"canonical", "whole"} & set(dict(forms(encode_card(card))))
 
 
 @pytest.mark.parametrize("document", [b"[]", b"null", b"<html>", b""])
@@ -156,14 +156,14 @@ def test_signatures_are_not_signed() -> None:
 
 
 def test_a_card_in_which_nothing_is_empty_has_one_form() -> None:
-    assert [form for form, _ in forms(encode_card(FULL))] == ["1.0"]
+    assert [form for form, _ in forms(encode_card(FULL))] == ["canonical"]
 
 
 def test_members_that_1_0_does_not_know_are_in_the_whole_alone() -> None:
     document = document_of({**json.loads(encode_card(FULL)), "url": "https://a.example"})
     found = dict(forms(document))
-    assert list(found) == ["1.0", "whole"]
-    assert "url" not in json.loads(found["1.0"])
+    assert list(found) == ["canonical", "whole"]
+    assert "url" not in json.loads(found["canonical"])
     assert "url" in json.loads(found["whole"])
 
 

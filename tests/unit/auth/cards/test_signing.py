@@ -42,7 +42,7 @@ async def test_a_signed_card_is_verified(algorithm: str) -> None:
     signer = CardSigner(new_key(algorithm))
     document = encode_card(signer.signed(EMPTIES))
     assert await verify_card(document, TrustedKeys(signer.public_keys)) == Verification(
-        outcome="verified", kid=f"{algorithm}-1", form="1.0"
+        outcome="verified", kid=f"{algorithm}-1", form="canonical"
     )
 
 
@@ -53,7 +53,7 @@ async def test_every_card_can_be_signed_and_verified(card: AgentCard) -> None:
     except UsageError:
         return  # a number that no double can hold
     found = await verify_card(document, KEYS)
-    assert (found.outcome, found.form) == ("verified", "1.0")
+    assert (found.outcome, found.form) == ("verified", "canonical")
 
 
 async def test_a_card_without_a_signature_is_told_from_one_with_a_wrong_one() -> None:
@@ -142,7 +142,7 @@ async def test_a_signature_over_all_that_was_received_is_as_good() -> None:
 async def test_members_that_1_0_does_not_know_are_not_vouched_for() -> None:
     document = changed(encode_card(SIGNER.signed(FULL)), url="https://evil.example")
     found = await verify_card(document, KEYS)
-    assert (found.outcome, found.form) == ("verified", "1.0")
+    assert (found.outcome, found.form) == ("verified", "canonical")
 
 
 @pytest.mark.parametrize("place", [0, 1])
@@ -159,7 +159,7 @@ async def test_the_strongest_form_is_told() -> None:
     signed = SIGNER.signed(EMPTIES)
     document = with_signatures(encode_card(EMPTIES), *reversed(signed.signatures))
     found = await verify_card(document, KEYS, allow_stripped=True)
-    assert (found.form, found.is_weak) == ("1.0", False)
+    assert (found.form, found.is_weak) == ("canonical", False)
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,13 @@
 from google.protobuf.descriptor_pb2 import FileDescriptorProto
 
-from dragoman.bindings.grpc.descriptions import files_of
+from dragoman.bindings.grpc.services import DIALECTS, files_of
 from dragoman.bindings.grpc.v0_3 import V0_3_GRPC
 from dragoman.bindings.grpc.v1_0 import V1_0_GRPC
+from dragoman.dialects.registry import RELEASES
+
+
+def test_a_version_that_is_called_over_grpc_has_a_form_there() -> None:
+    assert list(DIALECTS) == [each.version for each in RELEASES if "GRPC" in each.bindings]
 
 
 def test_every_service_is_described_with_all_its_methods() -> None:

@@ -1,0 +1,30 @@
+"""The services: which form each version has over gRPC, and what describes it, for reflection."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from dragoman._proto.messages import pool
+from dragoman.bindings.grpc.v0_3 import V0_3_GRPC
+from dragoman.bindings.grpc.v1_0 import V1_0_GRPC
+from dragoman.dialects.negotiation import V0_3, V1_0, Version
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from dragoman.bindings.grpc.base import GrpcDialect
+
+__all__ = ("DIALECTS", "files_of")
+
+DIALECTS: Final[Mapping[Version, GrpcDialect]] = {
+    V1_0: V1_0_GRPC,
+    V0_3: V0_3_GRPC,
+    Version(0, 2): V0_3_GRPC,
+}
+"""The versions that travel over gRPC, newest first."""
+
+
+def files_of(dialects: Iterable[GrpcDialect]) -> tuple[bytes, ...]:
+    """Return the serialized FileDescriptorProto of each dialect's service."""
+    services = (pool().FindServiceByName(dialect.service) for dialect in dialects)
+    return tuple(service.file.serialized_pb for service in services)
