@@ -547,7 +547,7 @@ def called_form(binding: Binding, version: Version) -> str | None:
     if release is None or binding not in release.bindings:
         return None
     if binding == "HTTP+JSON":
-        return release.rest and release.rest.name
+        return None if release.rest is None else release.rest.name
     return release.rpc.name
 
 
