@@ -70,7 +70,7 @@ async def test_the_card_of_1_0_is_signed_as_the_specification_has_it(
         # A version that nobody knows is as good as none.
         for headers in ({}, {"A2A-Version": "1.0"}, {"A2A-Version": "9.9"}):
             card = (await client.get(CARD, headers=headers)).content
-            assert await verified(client, card) == ("verified", "1.0", False)
+            assert await verified(client, card) == ("verified", "canonical", False)
             # Nothing in it is of another version: who reads it another way reads no other card.
             assert not {"url", "protocolVersion", "preferredTransport"} & set(json.loads(card))
 
@@ -80,7 +80,7 @@ async def test_the_card_for_one_caller_is_signed_as_well(tmp_path: Path) -> None
         headers = {"A2A-Version": "1.0", KEY_HEADER: "key-of-ada"}
         shown = await client.get("/extendedAgentCard", headers=headers)
         assert "cellar" in [skill["id"] for skill in shown.json()["skills"]]
-        assert await verified(client, shown.content) == ("verified", "1.0", False)
+        assert await verified(client, shown.content) == ("verified", "canonical", False)
 
 
 async def test_the_card_of_0_3_is_signed_as_it_is(tmp_path: Path) -> None:
