@@ -46,11 +46,10 @@ from dragoman.server.service import ExtendedCard, LocalService
 from dragoman.server.settings import CardSettings, Settings, load_settings
 from dragoman.server.tasks.background import BackgroundTasks
 from dragoman.server.tasks.idempotency import Sends
-from dragoman.server.tasks.resuming import Resumption, ResumptionLimits
-from dragoman.server.tasks.retention import Ages, Retention
+from dragoman.server.tasks.resuming import Resumption
+from dragoman.server.tasks.retention import Retention
 from dragoman.server.tasks.runtime import Runtime
 from dragoman.server.tasks.secrets import TaskSecrets
-from dragoman.server.tasks.slots import Limits
 from dragoman.server.tasks.starting import MessageIntake
 from dragoman.server.tasks.streams import Hub
 from dragoman.server.tasks.supervisor import TaskSupervisor
@@ -193,13 +192,7 @@ def build_runtime(
         store=store,
         clock=clock,
         hub=hub,
-        limits=Limits(
-            running_turns=settings.max_running_turns,
-            waiting_turns=settings.max_waiting_turns,
-            turns_per_owner=settings.max_turns_per_owner,
-            cancel_grace_seconds=settings.cancel_grace_seconds,
-            turn_seconds=settings.turn_timeout_seconds,
-        ),
+        settings=settings,
         remote_tasks=remote_tasks,
         marks_traces=marks_traces,
         task_secrets=task_secrets,
@@ -242,16 +235,14 @@ def build_runtime(
         supervisor=supervisor,
         clock=clock,
         background=background,
-        limits=ResumptionLimits(
-            attempts=settings.max_attempts, park_after_seconds=settings.park_after_seconds
-        ),
+        settings=settings,
         may_take=may_take,
     )
     retention = Retention(
         store=store,
         supervisor=supervisor,
         clock=clock,
-        ages=Ages(ended_days=settings.retention_days, waiting_days=settings.input_expiry_days),
+        settings=settings,
         may_take=may_take,
     )
     return Runtime(

@@ -14,7 +14,8 @@ from dragoman.errors import TaskEndedError, UnavailableError
 from dragoman.model.messages import text_of
 from dragoman.model.operations import SendMessageRequest
 from dragoman.model.tasks import Task, TaskState
-from dragoman.server.tasks.retention import Ages, Retention
+from dragoman.server.settings import TaskSettings
+from dragoman.server.tasks.retention import Retention
 from dragoman.server.tasks.supervisor import TaskSupervisor
 from dragoman.service.branches import branch
 from dragoman.service.worker import Completed, Outcome, Turn
@@ -400,9 +401,11 @@ def runner_of(member: Member) -> TaskSupervisor:
 
 async def expire(member: Member) -> None:
     """End what has waited for a second, if it has not been answered."""
-    ages = Ages(waiting_days=1 / 86_400, ended_days=0)
+    ages = TaskSettings(input_expiry_days=1 / 86_400, retention_days=0)
     clock = member.runtime.clock
-    retention = Retention(store=member.store, supervisor=runner_of(member), clock=clock, ages=ages)
+    retention = Retention(
+        store=member.store, supervisor=runner_of(member), clock=clock, settings=ages
+    )
     await retention.enforce()
 
 

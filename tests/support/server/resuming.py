@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
+from dragoman.server.settings import TaskSettings, TurnSettings
 from dragoman.server.tasks.background import BackgroundTasks
-from dragoman.server.tasks.resuming import Resumption, ResumptionLimits
-from dragoman.server.tasks.slots import Limits
+from dragoman.server.tasks.resuming import Resumption
 from dragoman.server.tasks.supervisor import TaskSupervisor
 from dragoman.service.worker import Outcome, Turn
 from dragoman.stores.base import StoredTask, TaskWrite
@@ -22,8 +22,8 @@ Run = Callable[[Turn], Awaitable[Outcome]]
 class Successor(Stage):
     """A runner, and whoever decides what it takes up again."""
 
-    def __init__(self, worker: ScriptedWorker, limits: ResumptionLimits) -> None:
-        super().__init__(worker, Limits(cancel_grace_seconds=0))
+    def __init__(self, worker: ScriptedWorker, limits: TaskSettings) -> None:
+        super().__init__(worker, TurnSettings(cancel_grace_seconds=0))
         self.background = BackgroundTasks()
         self._limits = limits
         self.resumption = self._resumption()
@@ -37,7 +37,7 @@ class Successor(Stage):
             store=self.store,
             clock=self.clock,
             hub=self.hub,
-            limits=Limits(cancel_grace_seconds=0),
+            settings=TurnSettings(cancel_grace_seconds=0),
         )
         self.resumption = self._resumption()
 
@@ -48,7 +48,7 @@ class Successor(Stage):
             supervisor=self.supervisor,
             clock=self.clock,
             background=self.background,
-            limits=self._limits,
+            settings=self._limits,
         )
 
     async def wait_for_end(self, task_id: str = "t-0") -> None:
@@ -68,7 +68,7 @@ async def successor(
     attempts: int = 3,
     park_after_seconds: float = 60,
 ) -> AsyncGenerator[Successor]:
-    limits = ResumptionLimits(attempts=attempts, park_after_seconds=park_after_seconds)
+    limits = TaskSettings(max_attempts=attempts, park_after_seconds=park_after_seconds)
     on = Successor(ScriptedWorker(run, resumes=resumes), limits)
     await on.store.open()
     try:
@@ -92,11 +92,11 @@ async def killed(
 
     The other one is left where it is: a time that never passes for it is as good as death.
     """
-    gone = Stage(ScriptedWorker(run), Limits())
+    gone = Stage(ScriptedWorker(run), TurnSettings())
     gone.store = on.store
     gone.clock = FakeClock(on.clock.now_ms())
     gone.supervisor = TaskSupervisor(
-        worker=gone.worker, store=on.store, clock=gone.clock, hub=gone.hub, limits=Limits()
+        worker=gone.worker, store=on.store, clock=gone.clock, hub=gone.hub, settings=TurnSettings()
     )
     live = gone.begin(task_id=task_id)
     await live.durable()

@@ -10,9 +10,9 @@ from dragoman.errors import (
 from dragoman.model.messages import Message, text_of
 from dragoman.model.operations import SendMessageRequest
 from dragoman.model.tasks import Task, TaskState
+from dragoman.server.settings import TurnSettings
 from dragoman.server.tasks.delivery import Delivery
 from dragoman.server.tasks.restoring import document_of
-from dragoman.server.tasks.slots import Limits
 from dragoman.server.tasks.streams import Hub
 from dragoman.server.tasks.supervisor import TaskSupervisor
 from dragoman.server.tasks.task import LiveTask
@@ -120,13 +120,13 @@ class BreakableStore(MemoryTaskStore):
 class Stage:
     """A runner, and all that it runs on."""
 
-    def __init__(self, worker: ScriptedWorker, limits: Limits) -> None:
+    def __init__(self, worker: ScriptedWorker, limits: TurnSettings) -> None:
         self.worker = worker
         self.store = BreakableStore()
         self.clock = FakeClock()
         self.hub = Hub()
         self.supervisor = TaskSupervisor(
-            worker=worker, store=self.store, clock=self.clock, hub=self.hub, limits=limits
+            worker=worker, store=self.store, clock=self.clock, hub=self.hub, settings=limits
         )
 
     def begin(self, text: str = "hello", *, task_id: str = "t-1") -> LiveTask:
@@ -158,10 +158,10 @@ async def stage(
     waiting_turns: int = 10,
     turns_per_owner: int = 10,
 ) -> Stage:
-    limits = Limits(
-        running_turns=running_turns,
-        waiting_turns=waiting_turns,
-        turns_per_owner=turns_per_owner,
+    limits = TurnSettings(
+        max_running_turns=running_turns,
+        max_waiting_turns=waiting_turns,
+        max_turns_per_owner=turns_per_owner,
         cancel_grace_seconds=0,
     )
     made = Stage(ScriptedWorker(run, answer=answer, resumes=resumes), limits)
@@ -175,10 +175,10 @@ def status_text(task: Task) -> str:
 
 async def unfinished(on: Stage) -> StoredTask:
     """Leave a task in the store that another process has begun."""
-    other = Stage(ScriptedWorker(RequestValidator().run), Limits())
+    other = Stage(ScriptedWorker(RequestValidator().run), TurnSettings())
     other.store = on.store
     other.supervisor = TaskSupervisor(
-        worker=other.worker, store=on.store, clock=on.clock, hub=on.hub, limits=Limits()
+        worker=other.worker, store=on.store, clock=on.clock, hub=on.hub, settings=TurnSettings()
     )
     live = other.begin(task_id="t-0")
     await live.durable()

@@ -14,12 +14,11 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Final
 
-from msgspec import Struct
-
 from dragoman.clock import Clock
 from dragoman.engine.commands import GoOn
 from dragoman.errors import A2AError, StoreError, UnavailableError
 from dragoman.model.tasks import TaskState
+from dragoman.server.settings import TaskSettings
 from dragoman.server.tasks.background import BackgroundTasks
 from dragoman.server.tasks.delivery import Answer, encode
 from dragoman.server.tasks.supervisor import INTERRUPTED_REASON, TaskSupervisor
@@ -28,7 +27,7 @@ from dragoman.server.tasks.watcher import TaskLostError
 from dragoman.service.worker import Worker
 from dragoman.stores.base import SharedTaskStore, StoredTask, TaskStore
 
-__all__ = ("Resumption", "ResumptionLimits")
+__all__ = ("Resumption",)
 
 _logger = logging.getLogger(__name__)
 
@@ -59,13 +58,6 @@ _CALM: Final = frozenset({_Fate.CONTINUED, _Fate.LATER})
 """What is to be expected when a replica is stopped; nobody need do anything."""
 
 
-class ResumptionLimits(Struct, frozen=True, kw_only=True):
-    """How often a task is run again, and how long it may wait in memory."""
-
-    attempts: int = 3
-    park_after_seconds: float = 60.0
-
-
 class Resumption:
     """Decides about tasks that are not at work here and now.
 
@@ -81,7 +73,7 @@ class Resumption:
         supervisor: TaskSupervisor,
         clock: Clock,
         background: BackgroundTasks,
-        limits: ResumptionLimits,
+        settings: TaskSettings,
         may_take: Callable[[StoredTask], bool] = lambda _: True,
     ) -> None:
         self._worker = worker
@@ -89,7 +81,7 @@ class Resumption:
         self._supervisor = supervisor
         self._clock = clock
         self._background = background
-        self._limits = limits
+        self._settings = settings
         self._may_take = may_take
         self._is_shared = isinstance(store, SharedTaskStore)
         self._left = _LEFT_BY_THE_DEAD if self._is_shared else _LEFT_BY_THE_LAST
@@ -180,7 +172,7 @@ class Resumption:
 
     def park_idle(self) -> None:
         """Put aside what has waited long enough and nobody looks at."""
-        before_ms = self._clock.now_ms() - round(self._limits.park_after_seconds * 1000)
+        before_ms = self._clock.now_ms() - round(self._settings.park_after_seconds * 1000)
         for live in self._supervisor.tasks():
             if (
                 0 < live.paused_ms <= before_ms
@@ -199,7 +191,7 @@ class Resumption:
         if not self._worker.resumes(stored.skill_id):
             await self._supervisor.give_up(stored, INTERRUPTED_REASON)
             return _Fate.GIVEN_UP
-        if stored.attempts >= self._limits.attempts:
+        if stored.attempts >= self._settings.max_attempts:
             _logger.error(
                 "task %s is given up: the server has stopped in each of %d attempts to run it",
                 stored.id,

@@ -11,15 +11,14 @@ import logging
 from collections.abc import Callable
 from typing import Final
 
-from msgspec import Struct
-
 from dragoman.clock import Clock
 from dragoman.errors import A2AError
+from dragoman.server.settings import TaskSettings
 from dragoman.server.tasks.supervisor import TaskSupervisor
 from dragoman.server.tasks.watcher import TaskLostError
 from dragoman.stores.base import StoredTask, TaskStore
 
-__all__ = ("Ages", "Retention")
+__all__ = ("Retention",)
 
 _logger = logging.getLogger(__name__)
 
@@ -30,13 +29,6 @@ _PAUSE_MS: Final = 60 * 60 * 1000
 every minute."""
 
 _BATCH: Final = 200
-
-
-class Ages(Struct, frozen=True, kw_only=True):
-    """How old a task may become, in days since its last status; 0 is forever."""
-
-    ended_days: float = 30.0
-    waiting_days: float = 0.0
 
 
 class Retention:
@@ -52,13 +44,13 @@ class Retention:
         store: TaskStore,
         supervisor: TaskSupervisor,
         clock: Clock,
-        ages: Ages,
+        settings: TaskSettings,
         may_take: Callable[[StoredTask], bool] = lambda _: True,
     ) -> None:
         self._store = store
         self._supervisor = supervisor
         self._clock = clock
-        self._ages = ages
+        self._settings = settings
         self._may_take = may_take
         self._due_ms = 0
 
@@ -71,15 +63,15 @@ class Retention:
         now_ms = self._clock.now_ms()
         if now_ms < self._due_ms:
             return
-        if self._ages.waiting_days:
-            await self._expire_waiting(self._days_ago(self._ages.waiting_days))
-        if self._ages.ended_days:
-            removed = await self._store.delete_ended(self._days_ago(self._ages.ended_days))
+        if self._settings.input_expiry_days:
+            await self._expire_waiting(self._days_ago(self._settings.input_expiry_days))
+        if self._settings.retention_days:
+            removed = await self._store.delete_ended(self._days_ago(self._settings.retention_days))
             if removed:
                 _logger.info(
                     "removed %d tasks that ended more than %g days ago",
                     removed,
-                    self._ages.ended_days,
+                    self._settings.retention_days,
                 )
         self._due_ms = now_ms + _PAUSE_MS
 
@@ -102,7 +94,7 @@ class Retention:
 
     async def _expire(self, stored: StoredTask) -> bool:
         """End a task if nobody has answered it meanwhile; tell whether that was so."""
-        days = self._ages.waiting_days
+        days = self._settings.input_expiry_days
         reason = f"No answer came within {days:g} day{'' if days == 1 else 's'}; the task is ended"
         try:
             live = await self._supervisor.adopt(stored)

@@ -7,23 +7,11 @@ import sys
 from collections import deque
 from typing import Final
 
-from msgspec import Struct
-
 from dragoman.errors import UnavailableError
 from dragoman.server.admission.concurrency import Quota
 from dragoman.service.principal import ANONYMOUS
 
-__all__ = ("Limits", "Slot", "Slots")
-
-
-class Limits(Struct, frozen=True, kw_only=True):
-    """Bounds on the work of one process."""
-
-    running_turns: int = 1000
-    waiting_turns: int = 10_000
-    turns_per_owner: int = 5000
-    cancel_grace_seconds: float = 10.0
-    turn_seconds: float = 0.0
+__all__ = ("Slot", "Slots")
 
 
 class Slots:

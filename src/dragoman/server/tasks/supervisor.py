@@ -27,13 +27,14 @@ from dragoman.errors import (
 from dragoman.model.messages import Message
 from dragoman.model.operations import SendMessageRequest
 from dragoman.model.tasks import TaskState
+from dragoman.server.settings import TurnSettings
 from dragoman.server.tasks.background import BackgroundTasks, ended
 from dragoman.server.tasks.delivery import Delivery, encode
 from dragoman.server.tasks.ending import is_ending
 from dragoman.server.tasks.inbox import NO_STORE, Receipt, TaskInbox
 from dragoman.server.tasks.restoring import TaskRestorer, fold_of, standing_of
 from dragoman.server.tasks.secrets import TaskSecrets
-from dragoman.server.tasks.slots import Limits, Slot, Slots
+from dragoman.server.tasks.slots import Slot, Slots
 from dragoman.server.tasks.streams import Hub
 from dragoman.server.tasks.task import LiveTask
 from dragoman.server.tasks.turns import STORE_POLL_SECONDS, Turns
@@ -83,7 +84,7 @@ class TaskSupervisor:
         store: TaskStore,
         clock: Clock,
         hub: Hub,
-        limits: Limits,
+        settings: TurnSettings,
         remote_tasks: RemoteTasks | None = None,
         marks_traces: bool = False,
         task_secrets: TaskSecrets | None = None,
@@ -92,9 +93,9 @@ class TaskSupervisor:
         self._worker = worker
         self._store = store
         self._clock = clock
-        self._limits = limits
+        self._settings = settings
         self.slots: Final = Slots(
-            limits.running_turns, limits.waiting_turns, limits.turns_per_owner
+            settings.max_running_turns, settings.max_waiting_turns, settings.max_turns_per_owner
         )
         self._turns = Turns(
             worker,
@@ -102,7 +103,7 @@ class TaskSupervisor:
             self.slots,
             clock,
             take_in=self.take_in,
-            turn_seconds=limits.turn_seconds,
+            turn_seconds=settings.turn_timeout_seconds,
             marks_traces=marks_traces,
             task_secrets=task_secrets,
         )
@@ -518,7 +519,7 @@ class TaskSupervisor:
 
     async def _stop(self, live: LiveTask, turn: asyncio.Task[None]) -> None:
         turn.cancel()
-        await asyncio.wait([turn], timeout=self._limits.cancel_grace_seconds)
+        await asyncio.wait([turn], timeout=self._settings.cancel_grace_seconds)
         if not turn.done():
             _logger.warning(
                 "task %s: its code ignores cancellation; it is left behind", live.task_id

@@ -14,11 +14,11 @@ from dragoman.model.tasks import TaskState
 from dragoman.server.replicas.lease import ReplicaLease
 from dragoman.server.replicas.remote_tasks import RemoteTasks
 from dragoman.server.replicas.sweep import Sweep
+from dragoman.server.settings import TaskSettings, TurnSettings
 from dragoman.server.tasks.background import BackgroundTasks
 from dragoman.server.tasks.delivery import Delivery, encode
 from dragoman.server.tasks.restoring import document_of
-from dragoman.server.tasks.resuming import Resumption, ResumptionLimits
-from dragoman.server.tasks.slots import Limits
+from dragoman.server.tasks.resuming import Resumption
 from dragoman.server.tasks.streams import Follower, Hub
 from dragoman.server.tasks.supervisor import TaskSupervisor
 from dragoman.service.worker import Outcome, Turn
@@ -98,7 +98,7 @@ class Member:
             store=self.store,
             clock=clock,
             hub=hub,
-            limits=Limits(cancel_grace_seconds=0),
+            settings=TurnSettings(cancel_grace_seconds=0),
             remote_tasks=remote_tasks,
         )
         self.sweep = Sweep(
@@ -109,7 +109,7 @@ class Member:
                 supervisor=self.supervisor,
                 clock=clock,
                 background=self.background,
-                limits=ResumptionLimits(),
+                settings=TaskSettings(),
                 may_take=self.replica.may_take,
             ),
             remote_tasks=remote_tasks,

@@ -5,9 +5,10 @@ import pytest
 from dragoman.errors import StoreUnavailableError
 from dragoman.model.messages import text_of
 from dragoman.model.tasks import TaskState
+from dragoman.server.settings import TaskSettings
 from dragoman.server.tasks.delivery import Delivery
 from dragoman.server.tasks.restoring import document_of
-from dragoman.server.tasks.retention import Ages, Retention
+from dragoman.server.tasks.retention import Retention
 from dragoman.service.worker import Outcome, Turn
 from dragoman.stores.base import StoredTask, TaskWrite
 from dragoman.stores.memory.store import MemoryTaskStore
@@ -22,7 +23,7 @@ def retention(on: Stage, *, ended_days: float = 0, waiting_days: float = 0) -> R
         store=on.store,
         supervisor=on.supervisor,
         clock=on.clock,
-        ages=Ages(ended_days=ended_days, waiting_days=waiting_days),
+        settings=TaskSettings(retention_days=ended_days, input_expiry_days=waiting_days),
     )
 
 
@@ -81,7 +82,9 @@ async def test_ages_are_looked_at_again_soon_after_the_store_has_failed() -> Non
     on = await stage()
     store = Failing()
     await store.open()
-    keeper = Retention(store=store, supervisor=on.supervisor, clock=on.clock, ages=Ages())
+    keeper = Retention(
+        store=store, supervisor=on.supervisor, clock=on.clock, settings=TaskSettings()
+    )
     with pytest.raises(StoreUnavailableError):
         await keeper.enforce()
     store.is_down = False
@@ -181,7 +184,7 @@ async def test_a_task_that_may_be_in_the_hands_of_another_replica_is_left_to_tha
         store=on.store,
         supervisor=on.supervisor,
         clock=on.clock,
-        ages=Ages(waiting_days=1),
+        settings=TaskSettings(input_expiry_days=1),
         may_take=lambda _: False,
     )
     await keeper.enforce()
@@ -208,8 +211,10 @@ async def test_a_task_that_another_replica_ends_first_is_nothing_to_report(
             del before_ms, limit
             return () if after_id else known
 
-    ages = Ages(ended_days=0, waiting_days=1)
-    await Retention(store=Behind(), supervisor=on.supervisor, clock=on.clock, ages=ages).enforce()
+    ages = TaskSettings(retention_days=0, input_expiry_days=1)
+    await Retention(
+        store=Behind(), supervisor=on.supervisor, clock=on.clock, settings=ages
+    ).enforce()
     assert await state_of(on) == (INPUT_REQUIRED, "which?")
     assert caplog.messages == []
 

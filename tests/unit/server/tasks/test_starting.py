@@ -16,9 +16,9 @@ from dragoman.model.messages import Message, Role
 from dragoman.model.operations import SendMessageConfiguration, SendMessageRequest
 from dragoman.model.parts import Part
 from dragoman.model.tasks import TaskState
+from dragoman.server.settings import TurnSettings
 from dragoman.server.tasks.idempotency import Sends
 from dragoman.server.tasks.secrets import PLACEHOLDER, TaskSecrets
-from dragoman.server.tasks.slots import Limits
 from dragoman.server.tasks.starting import Accepted, MessageIntake
 from dragoman.server.tasks.streams import Hub
 from dragoman.server.tasks.supervisor import TaskSupervisor
@@ -76,7 +76,7 @@ class WebhookCalls:
             store=self.store,
             clock=self.clock,
             hub=Hub(),
-            limits=Limits(),
+            settings=TurnSettings(),
             task_secrets=task_secrets,
         )
         self.sender = MessageIntake(

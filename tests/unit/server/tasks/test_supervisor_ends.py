@@ -13,8 +13,8 @@ from dragoman.errors import (
 )
 from dragoman.model.messages import Message
 from dragoman.model.operations import SendMessageRequest
+from dragoman.server.settings import TurnSettings
 from dragoman.server.tasks.delivery import Delivery
-from dragoman.server.tasks.slots import Limits
 from dragoman.server.tasks.watcher import TaskLostError
 from dragoman.service.worker import Completed, Outcome, Turn
 from dragoman.stores.base import TaskWrite
@@ -244,7 +244,7 @@ async def test_cleaning_up_may_finish() -> None:
             cleaned.set()
 
     validator = RequestValidator()
-    on = Stage(Careful(validator.run), Limits(cancel_grace_seconds=5))
+    on = Stage(Careful(validator.run), TurnSettings(cancel_grace_seconds=5))
     await on.store.open()
     live = on.begin()
     await validator.reached.wait()
@@ -264,7 +264,7 @@ async def test_but_not_beyond_the_grace_period() -> None:
             await asyncio.Event().wait()
 
     validator = RequestValidator()
-    on = Stage(Endless(validator.run), Limits(cancel_grace_seconds=0))
+    on = Stage(Endless(validator.run), TurnSettings(cancel_grace_seconds=0))
     await on.store.open()
     live = on.begin()
     await validator.reached.wait()
