@@ -39,6 +39,9 @@ check: .venv/.dev ## check format, lint, types and import direction
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/pyright
+	@echo "$(BIN)/pyright --verifytypes dragoman"
+	@report=$$(PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/pyright --verifytypes dragoman --ignoreexternal) \
+	  || { echo "$$report"; exit 1; }
 	$(BIN)/lint-imports
 
 soak: .venv/.dev ## run every test, the long versions

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Final
 
 from dragoman.bus.base import Bus, ReplicaHint, Spent, WorkReleased
 from dragoman.clock import Clock
@@ -47,8 +48,8 @@ class Cluster:
         self._rates = rates
         self._alarm = asyncio.Event()
         self._sweep: Sweep | None = None
-        self.replica = ReplicaLease(store, clock, lease_seconds=settings.lease_seconds)
-        self.remote_tasks = RemoteTasks(
+        self.replica: Final = ReplicaLease(store, clock, lease_seconds=settings.lease_seconds)
+        self.remote_tasks: Final = RemoteTasks(
             store=store,
             replica=self.replica,
             bus=bus,
