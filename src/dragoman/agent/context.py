@@ -401,6 +401,15 @@ class Context(View):
         with self._alone("require_auth"):
             return await self._put(message, is_auth=True, timeout_seconds=seconds)
 
+    @overload
+    async def step(
+        self, function: Callable[..., Awaitable[T]], *args: object, name: str | None = None
+    ) -> T: ...
+    @overload
+    async def step(
+        self, function: Callable[..., T], *args: object, name: str | None = None
+    ) -> T: ...
+
     async def step(
         self, function: Callable[..., Awaitable[T] | T], *args: object, name: str | None = None
     ) -> T:
