@@ -16,7 +16,8 @@ from functools import wraps
 from os import cpu_count
 from typing import TYPE_CHECKING, Any, Concatenate, Final, Generic, ParamSpec, TypeVar
 
-from dragoman.agent.context import Context, View
+from dragoman.agent.context import Context
+from dragoman.agent.view import View
 
 if TYPE_CHECKING:
     from dragoman.agent.peers import Peers
