@@ -39,6 +39,10 @@ check: .venv/.dev ## check format, lint, types and import direction
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/pyright
+	@echo "$(BIN)/pyright --verifytypes dragoman"
+	@report=$$(PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/pyright --verifytypes dragoman --ignoreexternal) \
+	  || { echo "$$report"; exit 1; }
+	for example in examples/*/; do $(BIN)/mypy --strict $$example || exit 1; done
 	$(BIN)/lint-imports
 
 soak: .venv/.dev ## run every test, the long versions
@@ -60,7 +64,7 @@ proto: .venv/.dev ## compile the .proto files to their descriptor sets
 	done
 
 clean: ## remove .venv, caches, build output and the demo database
-	rm -rf .venv .interop .coverage* .hypothesis .import_linter_cache .pytest_cache .ruff_cache
+	rm -rf .venv .interop .coverage* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	rm -rf build dist htmlcov demo.db demo.db-*
 	find src tests examples benches -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 

@@ -24,7 +24,8 @@ async def pay(price: int, idempotency_key: str) -> str:
     async with httpx2.AsyncClient(base_url=os.environ["PAYMENTS_URL"]) as payments:
         # The key is the same every time this step is tried, so the service can tell.
         answer = await payments.post("/", json={"price": price, "key": idempotency_key})
-    return answer.raise_for_status().json()["receipt"]
+    receipt: str = answer.raise_for_status().json()["receipt"]
+    return receipt
 
 
 @agent.skill

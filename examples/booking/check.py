@@ -53,7 +53,8 @@ def send(store: str, part: dict[str, Any], task_id: str = "") -> dict[str, Any]:
                 headers={"Content-Type": "application/json", "A2A-Version": "1.0"},
             )
             with urlopen(request) as response:
-                return json.load(response)["task"]
+                task: dict[str, Any] = json.load(response)["task"]
+                return task
         finally:
             server.kill()
 

@@ -104,20 +104,20 @@ class Conversion:
 async def convert(ctx: Context, text: str = "", wanted: Conversion | None = None) -> str:
     """Convert lengths, masses, volumes and temperatures; ask for what is missing."""
     # The type is the form: its JSON Schema goes with the question; a wrong answer is asked again.
-    wanted = wanted or read_conversion(text) or await ctx.ask("Convert what?", Conversion)
-    source = wanted.source
-    target = wanted.target or await ctx.ask(f"Convert {wanted.value:g} {source} to what?", Unit)
+    known = wanted or read_conversion(text)
+    asked = known if known else await ctx.ask("Convert what?", Conversion)
+    source, target = asked.source, asked.target
+    if target is None:
+        target = await ctx.ask(f"Convert {asked.value:g} {source} to what?", Unit)
     if source.kind != target.kind:
         raise Rejected(f"{source} measures {source.kind}, but {target} measures {target.kind}.")
-    base = wanted.value * source.factor + source.offset
-    value = round((base - target.offset) / target.factor, 12)
-    return f"{wanted.value:g} {source} is {value:g} {target}"
+    value = round((asked.value * source.factor + source.offset - target.offset) / target.factor, 12)
+    return f"{asked.value:g} {source} is {value:g} {target}"
 
 
 def read_conversion(text: str) -> Conversion | None:
     found = re.search(r"(-?\d+(?:\.\d+)?)\s*([a-z]+)(?:\s+(?:to|in)\s+([a-z]+))?", text.lower())
-    source = unit_called(found[2]) if found else None
-    if found is None or source is None:
+    if found is None or (source := unit_called(found[2])) is None:
         return None
     return Conversion(float(found[1]), source, unit_called(found[3] or ""))
 

@@ -37,10 +37,12 @@ class Desk:
 
     def call(self, path: str, body: Json | None = None) -> Json:
         with urlopen(self.request(path, body)) as response:
-            return json.load(response)
+            answer: Json = json.load(response)
+            return answer
 
     def send(self, *parts: Json, **members: object) -> Json:
         """Send a message and return the task (or the message) that comes back."""
+        result: Json
         (result,) = self.call("/message:send", message(*parts, **members)).values()
         return result
 
@@ -66,16 +68,17 @@ def file(name: str, content: bytes) -> Json:
 
 
 def state_of(task: Json) -> str:
-    return task["status"]["state"].removeprefix("TASK_STATE_")
+    return str(task["status"]["state"]).removeprefix("TASK_STATE_")
 
 
 def said(task: Json) -> str:
-    return task["status"]["message"]["parts"][0]["text"]
+    return str(task["status"]["message"]["parts"][0]["text"])
 
 
 def result_of(task: Json) -> Json:
     assert state_of(task) == "COMPLETED", task
-    return task["artifacts"][0]["parts"][0]
+    part: Json = task["artifacts"][0]["parts"][0]
+    return part
 
 
 def check_values(desk: Desk) -> None:

@@ -23,7 +23,8 @@ def post(url: str, method: str, params: object, **headers: str) -> dict[str, obj
         headers={"Content-Type": "application/json", **headers},
     )
     with urlopen(request) as response:
-        return json.load(response)["result"]
+        result: dict[str, object] = json.load(response)["result"]
+        return result
 
 
 # Port 0 is a free port; the first line of output says which.

@@ -36,7 +36,7 @@ def call(url: str, body: object, **headers: str) -> Any:
 def wait_for(process: subprocess.Popen[str], pattern: str) -> str:
     """Return what a server says of where it is."""
     assert process.stdout is not None
-    return next(found[0] for line in process.stdout if (found := re.findall(pattern, line)))
+    return next(found[1] for line in process.stdout if (found := re.search(pattern, line)))
 
 
 def main() -> None:

@@ -29,7 +29,8 @@ def started(stack: ExitStack, *command: str, **variables: str) -> str:
     stack.callback(server.communicate)
     stack.callback(server.terminate)
     assert server.stdout is not None
-    return re.findall(r"http://[\w.:]+", server.stdout.readline())[0]
+    address: str = re.findall(r"http://[\w.:]+", server.stdout.readline())[0]
+    return address
 
 
 def xpr(chain: str, *arguments: str, code: int = 0) -> dict[str, object]:
@@ -44,7 +45,8 @@ def xpr(chain: str, *arguments: str, code: int = 0) -> dict[str, object]:
         env={**os.environ, **variables},
     )
     assert done.returncode == code, done
-    return json.loads(done.stdout)
+    result: dict[str, object] = json.loads(done.stdout)
+    return result
 
 
 async def as_model(chain: str) -> None:

@@ -65,33 +65,34 @@ __all__ = (
 
 __version__: Final = "0.1.0"
 
-__getattr__, __dir__ = exported(
-    __name__,
-    {
-        "dragoman.agent.agent": ("Agent",),
-        "dragoman.agent.context": ("Context",),
-        "dragoman.agent.peers": ("Peer",),
-        "dragoman.agent.results": ("File", "Rejected", "Reply"),
-        "dragoman.agent.sync_context": ("SyncContext",),
-        "dragoman.auth.incoming.authenticator": ("Authenticator", "Evidence"),
-        "dragoman.client.agent": ("RemoteAgent",),
-        "dragoman.client.connect": ("connect",),
-        "dragoman.client.errors": ("ClientError", "TaskNotCompletedError"),
-        "dragoman.client.results.reply": ("AgentReply",),
-        "dragoman.client.retry": ("RetryPolicy",),
-        "dragoman.client.sync": ("connect_sync",),
-        "dragoman.errors": (
-            "A2AError",
-            "DragomanError",
-            "InvalidParamsError",
-            "ToolError",
-            "UsageError",
-        ),
-        "dragoman.model.cards": ("AgentExtension", "AgentProvider"),
-        "dragoman.model.messages": ("Message", "Role"),
-        "dragoman.model.parts": ("Part",),
-        "dragoman.model.tasks": ("Artifact", "Task", "TaskState"),
-        "dragoman.server.admission.authorization": ("AccessRequest",),
-        "dragoman.service.principal": ("Principal",),
-    },
-)
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = exported(
+        __name__,
+        {
+            "dragoman.agent.agent": ("Agent",),
+            "dragoman.agent.context": ("Context",),
+            "dragoman.agent.peers": ("Peer",),
+            "dragoman.agent.results": ("File", "Rejected", "Reply"),
+            "dragoman.agent.sync_context": ("SyncContext",),
+            "dragoman.auth.incoming.authenticator": ("Authenticator", "Evidence"),
+            "dragoman.client.agent": ("RemoteAgent",),
+            "dragoman.client.connect": ("connect",),
+            "dragoman.client.errors": ("ClientError", "TaskNotCompletedError"),
+            "dragoman.client.results.reply": ("AgentReply",),
+            "dragoman.client.retry": ("RetryPolicy",),
+            "dragoman.client.sync": ("connect_sync",),
+            "dragoman.errors": (
+                "A2AError",
+                "DragomanError",
+                "InvalidParamsError",
+                "ToolError",
+                "UsageError",
+            ),
+            "dragoman.model.cards": ("AgentExtension", "AgentProvider"),
+            "dragoman.model.messages": ("Message", "Role"),
+            "dragoman.model.parts": ("Part",),
+            "dragoman.model.tasks": ("Artifact", "Task", "TaskState"),
+            "dragoman.server.admission.authorization": ("AccessRequest",),
+            "dragoman.service.principal": ("Principal",),
+        },
+    )

@@ -111,8 +111,8 @@ class A2AError(DragomanError):
         retry_after_seconds: float | None = None,
     ) -> None:
         """Keep the values; the class's standard message stands in for a missing one."""
-        self.message = message or self.standard_message
-        self.metadata = metadata or {}
+        self.message: str = message or self.standard_message
+        self.metadata: dict[str, str] = metadata or {}
         self.violations = violations
         self.retry_after_seconds = retry_after_seconds
         super().__init__(self.message)

@@ -55,7 +55,7 @@ class AdaptedSkill(Skill):
         # The function is a coroutine, so no thread is ever started.
         super().__init__(function, published, threads=Threads(1), on_cancel=None, resumes=resumes)
         if schema is not None:
-            self.schema = schema
+            self.schema: JsonObject | None = schema
         self._check = check
 
     def check(self, message: Message) -> None:

@@ -26,11 +26,12 @@ from typing import (
 )
 
 from dragoman import telemetry
-from dragoman.agent.client_tools import TOOL_SECONDS, ToolUses, input_of, tools_of
+from dragoman.agent.client_tools import TOOL_SECONDS, ToolUses, input_of
 from dragoman.agent.forms import form_part, read_answer
 from dragoman.agent.gathering import Gathering, gathering, no_branch
 from dragoman.agent.results import Reply, parts_of, turn_message
 from dragoman.agent.steps import take_step
+from dragoman.agent.view import View
 from dragoman.errors import InvalidParamsError, NoAnswerError, ToolError, UsageError
 from dragoman.extensions.agent_tools.declarations import declaration
 from dragoman.extensions.agent_tools.exchange import InputRequest
@@ -44,10 +45,8 @@ if TYPE_CHECKING:
 
     from dragoman.agent.peers import Callee, Peers
     from dragoman.client.results.reply import ReplyView
-    from dragoman.extensions.agent_tools.declarations import ClientTool
     from dragoman.model.base import JsonObject
     from dragoman.model.messages import Message
-    from dragoman.service.principal import Principal
     from dragoman.service.worker import Turn
 
 __all__ = (
@@ -58,7 +57,6 @@ __all__ = (
     "Context",
     "Default",
     "Seconds",
-    "View",
 )
 
 
@@ -87,76 +85,6 @@ class CallKeywords(TypedDict, total=False):
     pass_tools: bool
     share_context: bool
     metadata: JsonObject | None
-
-
-class View:
-    """The task that a skill works at, to be looked at."""
-
-    __slots__ = ("_turn",)
-
-    def __init__(self, turn: Turn) -> None:
-        """Look at this turn."""
-        self._turn = turn
-
-    @property
-    def task_id(self) -> str:
-        """The task."""
-        return self._turn.task_id
-
-    @property
-    def context_id(self) -> str:
-        """The conversation the task belongs to."""
-        return self._turn.context_id
-
-    @property
-    def tenant(self) -> str:
-        """The tenant the task belongs to; empty for the default one."""
-        return self._turn.tenant
-
-    @property
-    def user(self) -> str:
-        """Who owns the task, as the authenticator named them."""
-        return self._turn.owner
-
-    @property
-    def principal(self) -> Principal:
-        """Who sent the message this turn answers."""
-        return self._turn.principal
-
-    @property
-    def scopes(self) -> frozenset[str]:
-        """What the sender of that message was granted."""
-        return self._turn.principal.scopes
-
-    @property
-    def message(self) -> Message:
-        """The message this turn answers."""
-        return self._turn.message
-
-    @property
-    def history(self) -> tuple[Message, ...]:
-        """The messages of the task so far, oldest first."""
-        return self._turn.history()
-
-    @property
-    def metadata(self) -> JsonObject:
-        """The metadata of the request that brought the message."""
-        return self._turn.metadata
-
-    @property
-    def extensions(self) -> tuple[str, ...]:
-        """The extensions active for that request."""
-        return self._turn.extensions
-
-    @property
-    def accepted_output_modes(self) -> tuple[str, ...]:
-        """The media types the caller takes; empty for any."""
-        return self._turn.accepted_output_modes
-
-    @property
-    def tools(self) -> tuple[ClientTool, ...]:
-        """The tools that the caller can run for this task, see ``use_tool``."""
-        return tools_of(self._turn)
 
 
 class Context(View):
@@ -400,6 +328,15 @@ class Context(View):
         seconds = _seconds(timeout)
         with self._alone("require_auth"):
             return await self._put(message, is_auth=True, timeout_seconds=seconds)
+
+    @overload
+    async def step(
+        self, function: Callable[..., Awaitable[T]], *args: object, name: str | None = None
+    ) -> T: ...
+    @overload
+    async def step(
+        self, function: Callable[..., T], *args: object, name: str | None = None
+    ) -> T: ...
 
     async def step(
         self, function: Callable[..., Awaitable[T] | T], *args: object, name: str | None = None

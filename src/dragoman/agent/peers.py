@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, runtime_checkable
 
 from dragoman.client.agent import RemoteAgent
 from dragoman.client.connect import connect
@@ -61,7 +61,7 @@ class Peer:
     ) -> None:
         """Say where it is, and what ``connect`` needs to know beside that."""
         self.address = address
-        self.name = name or (address.name if isinstance(address, AgentCard) else address)
+        self.name: Final = name or (address.name if isinstance(address, AgentCard) else address)
         self._auth = auth
         self._headers = headers
         self._version = version

@@ -100,7 +100,7 @@ class Reply:
         if not content:
             raise UsageError("Reply needs something to say")
         self.parts: tuple[Part, ...] = tuple(part for each in content for part in parts_of(each))
-        self.metadata = metadata
+        self.metadata: Final = metadata
 
 
 class Rejected(Exception):  # noqa: N818 - a verdict of the author, named like the state
@@ -112,7 +112,7 @@ class Rejected(Exception):  # noqa: N818 - a verdict of the author, named like t
     def __init__(self, *content: object, metadata: JsonObject | None = None) -> None:
         """Keep what to tell the caller; saying nothing is possible."""
         super().__init__(*content)
-        self.reply = Reply(*content, metadata=metadata) if content else None
+        self.reply: Final = Reply(*content, metadata=metadata) if content else None
 
 
 def parts_of(value: object) -> tuple[Part, ...]:

@@ -115,8 +115,8 @@ class Signature:
         self._named = tuple(p for p in parameters if p.kind in (Kind.TEXT, Kind.DATA))
         self._texts = tuple(p for p in parameters if p.kind is Kind.TEXT)
         self._whole = _whole_parameter(self._named)
-        self.takes_context = any(p.kind is Kind.CONTEXT for p in parameters)
-        self.takes_nothing_else = all(p.kind is Kind.CONTEXT for p in parameters)
+        self.takes_context: Final = any(p.kind is Kind.CONTEXT for p in parameters)
+        self.takes_nothing_else: Final = all(p.kind is Kind.CONTEXT for p in parameters)
         # The common skill takes one text: one text part is the argument then, and that is all.
         others = [p for p in parameters if p.kind is not Kind.CONTEXT]
         self._is_one_text = len(others) == 1 and others[0].annotation is str

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from contextlib import aclosing
 from enum import Enum
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from dragoman.agent.callables import underlying
 from dragoman.agent.context import Context
@@ -126,12 +126,12 @@ class Skill:
             UsageError: it cannot be a skill.
         """
         where = f"skill {published.id} ({getattr(function, '__qualname__', function)})"
-        self.function = function
-        self.on_cancel = on_cancel
-        self.scopes = scopes
-        self.is_hidden = is_hidden
-        self.resumes = resumes
-        self.timeout = timeout
+        self.function: Final = function
+        self.on_cancel: Final = on_cancel
+        self.scopes: Final = scopes
+        self.is_hidden: Final = is_hidden
+        self.resumes: Final = resumes
+        self.timeout: Final = timeout
         self._threads = threads
         self._peers = peers
         self._shape = shape_of(function)
@@ -141,8 +141,8 @@ class Skill:
         is_direct = alternatives(result) == (Reply,)
         if is_direct:
             self._check_direct(where)
-        self.plan = Plan(skill_id=published.id, is_direct=is_direct)
-        self.published = AgentSkill(
+        self.plan: Final = Plan(skill_id=published.id, is_direct=is_direct)
+        self.published: Final = AgentSkill(
             id=published.id,
             name=published.name,
             description=published.description,

@@ -16,7 +16,8 @@ from functools import wraps
 from os import cpu_count
 from typing import TYPE_CHECKING, Any, Concatenate, Final, Generic, ParamSpec, TypeVar
 
-from dragoman.agent.context import Context, View
+from dragoman.agent.context import Context
+from dragoman.agent.view import View
 
 if TYPE_CHECKING:
     from dragoman.agent.peers import Peers
@@ -78,17 +79,17 @@ class SyncContext(View):
         self._context = Context(turn, peers)
         self._calls = calls
 
-    say = _blocking(Context.say)
-    artifact = _blocking(Context.artifact)
-    ask = _blocking(Context.ask)
-    use_tool = _blocking(Context.use_tool)
-    use_tools = _blocking(Context.use_tools)
-    require_auth = _blocking(Context.require_auth)
-    step = _blocking(Context.step)
-    call = _blocking(Context.call)
-    sleep = _blocking(Context.sleep)
-    now = _in_turn(Context.now)
-    random_id = _in_turn(Context.random_id)
+    say: Final = _blocking(Context.say)
+    artifact: Final = _blocking(Context.artifact)
+    ask: Final = _blocking(Context.ask)
+    use_tool: Final = _blocking(Context.use_tool)
+    use_tools: Final = _blocking(Context.use_tools)
+    require_auth: Final = _blocking(Context.require_auth)
+    step: Final = _blocking(Context.step)
+    call: Final = _blocking(Context.call)
+    sleep: Final = _blocking(Context.sleep)
+    now: Final = _in_turn(Context.now)
+    random_id: Final = _in_turn(Context.random_id)
 
     def messages(self) -> Generator[Message, None, None]:
         """Take up the further messages that callers have sent to this task, until none is left.

@@ -54,36 +54,37 @@ __all__ = (
     "verify_card",
 )
 
-__getattr__, __dir__ = exported(
-    __name__,
-    {
-        "dragoman.auth.outgoing.tokens": ("TokenKeeper",),
-        "dragoman.auth.cards.keys": ("TrustedKeys",),
-        "dragoman.auth.cards.signing": ("CardSigner", "Verification", "verify_card"),
-        "dragoman.auth.incoming.api_key": ("ApiKeys",),
-        "dragoman.auth.incoming.authenticator": (
-            "Authenticator",
-            "BadCredentialsError",
-            "Evidence",
-        ),
-        "dragoman.auth.incoming.basic": ("BasicUsers",),
-        "dragoman.auth.incoming.bearer_jwt": ("BearerJwt",),
-        "dragoman.auth.incoming.client_certificates": ("ClientCertificates",),
-        "dragoman.auth.incoming.combining": ("AllOf",),
-        "dragoman.auth.incoming.custom": ("CustomAuthenticator",),
-        "dragoman.auth.incoming.forwarded_certificates": ("TrustedProxy",),
-        "dragoman.auth.incoming.introspection": ("Introspection",),
-        "dragoman.auth.incoming.openid": ("OpenId",),
-        "dragoman.auth.outgoing.certificates": ("ClientCertificate",),
-        "dragoman.auth.outgoing.credentials": (
-            "ApiKey",
-            "Basic",
-            "Bearer",
-            "Credentials",
-            "Custom",
-        ),
-        "dragoman.auth.outgoing.errors": ("MissingCredentialsError",),
-        "dragoman.auth.outgoing.grants": ("ClientCredentials", "DeviceCode"),
-        "dragoman.auth.outgoing.oauth2": ("DevicePrompt",),
-    },
-)
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = exported(
+        __name__,
+        {
+            "dragoman.auth.outgoing.tokens": ("TokenKeeper",),
+            "dragoman.auth.cards.keys": ("TrustedKeys",),
+            "dragoman.auth.cards.signing": ("CardSigner", "Verification", "verify_card"),
+            "dragoman.auth.incoming.api_key": ("ApiKeys",),
+            "dragoman.auth.incoming.authenticator": (
+                "Authenticator",
+                "BadCredentialsError",
+                "Evidence",
+            ),
+            "dragoman.auth.incoming.basic": ("BasicUsers",),
+            "dragoman.auth.incoming.bearer_jwt": ("BearerJwt",),
+            "dragoman.auth.incoming.client_certificates": ("ClientCertificates",),
+            "dragoman.auth.incoming.combining": ("AllOf",),
+            "dragoman.auth.incoming.custom": ("CustomAuthenticator",),
+            "dragoman.auth.incoming.forwarded_certificates": ("TrustedProxy",),
+            "dragoman.auth.incoming.introspection": ("Introspection",),
+            "dragoman.auth.incoming.openid": ("OpenId",),
+            "dragoman.auth.outgoing.certificates": ("ClientCertificate",),
+            "dragoman.auth.outgoing.credentials": (
+                "ApiKey",
+                "Basic",
+                "Bearer",
+                "Credentials",
+                "Custom",
+            ),
+            "dragoman.auth.outgoing.errors": ("MissingCredentialsError",),
+            "dragoman.auth.outgoing.grants": ("ClientCredentials", "DeviceCode"),
+            "dragoman.auth.outgoing.oauth2": ("DevicePrompt",),
+        },
+    )

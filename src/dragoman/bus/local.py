@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Final
 
 from dragoman.bus.base import (
     Hint,
@@ -66,7 +67,7 @@ class LocalBus:
     """The end of one replica."""
 
     def __init__(self, exchange: LocalExchange) -> None:
-        self.listeners = Listeners()
+        self.listeners: Final = Listeners()
         self._exchange = exchange
         self._replica_id: str | None = None
 

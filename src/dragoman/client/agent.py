@@ -76,7 +76,7 @@ class RemoteAgent:
         self._toolbox = toolbox
         self.call = call
         self.service = service
-        self.card = card
+        self.card: AgentCard = card
         self._new_id = new_id
         self._trust = trust
 
@@ -231,7 +231,7 @@ class Conversation:
     def __init__(self, agent: RemoteAgent, context_id: str = "") -> None:
         """Go on with a context, or begin one."""
         self._agent = agent
-        self.context_id = context_id
+        self.context_id: str = context_id
 
     async def send(self, *content: object, **options: Unpack[SendOptions]) -> AgentReply:
         """Send a message and wait; see ``RemoteAgent.send``."""

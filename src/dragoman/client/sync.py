@@ -228,7 +228,7 @@ def blocking(
     return connect_blocking
 
 
-connect_sync = blocking(connect)
+connect_sync: Final = blocking(connect)
 """Connect to an agent, blocking: ``with connect_sync("https://agent.example.com") as agent:``.
 
 It takes what ``connect`` takes.

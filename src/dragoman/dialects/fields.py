@@ -62,7 +62,7 @@ class Fields:
         if not is_object(value):
             raise wrong_type(path, "object", value)
         self._members = value
-        self.path = path
+        self.path: Final = path
 
     def __contains__(self, name: str) -> bool:
         return self.get(name) is not None

@@ -12,9 +12,10 @@ __all__ = (
     "MOVES",
 )
 
-__getattr__, __dir__ = exported(
-    __name__,
-    {
-        "dragoman.engine.states": ("BEGINNING", "MOVES"),
-    },
-)
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = exported(
+        __name__,
+        {
+            "dragoman.engine.states": ("BEGINNING", "MOVES"),
+        },
+    )

@@ -185,16 +185,16 @@ class Replay:
         starts = [at for at, entry in enumerate(journal) if entry.kind == TURN]
         begun = journal[starts[-1]] if starts else None
         self.begun_by: bytes | None = None if begun is None else begun.result
-        self.begun_n = 0 if begun is None else begun.n
+        self.begun_n: Final = 0 if begun is None else begun.n
         of_turn = journal[starts[-1] + 1 :] if starts else journal
-        self.entries = tuple(entry for entry in of_turn if not entry.is_speaker)
-        self.speaker = ""
+        self.entries: Final = tuple(entry for entry in of_turn if not entry.is_speaker)
+        self.speaker: str = ""
         # The branches that have ended, by how their names begin.
         self._ended = tuple(f"{entry.name}." for entry in self.entries if entry.is_end)
         self._strands: dict[str, _Strand] = {}
         for entry in self.entries:
             self._strand(entry.branch).add_result(entry)
-        self.beside = len(of_turn) - self._strand("").total
+        self.beside: Final = len(of_turn) - self._strand("").total
         # Artifacts of the log, and what was published again since.
         self._existing: set[str] = set()
         # Those to which something was added that is to come again, without that.

@@ -9,6 +9,7 @@ anew.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
 
 import msgspec
 from msgspec import Raw, Struct
@@ -132,8 +133,8 @@ class EventDocument:
 
     def __init__(self, seq: int, json: bytes) -> None:
         """Keep the bytes; nothing is decoded until somebody asks."""
-        self.seq = seq
-        self.json = json
+        self.seq: Final = seq
+        self.json: Final = json
         self._value: StreamResponse | None = None
         self._spellings: dict[str, tuple[bytes, ...]] | None = None
 

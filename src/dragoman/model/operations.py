@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 from msgspec import Meta, Struct
 
@@ -59,8 +59,9 @@ class Operation(Enum):
     DELETE_TASK_PUSH_NOTIFICATION_CONFIG = "DeleteTaskPushNotificationConfig"
     GET_EXTENDED_AGENT_CARD = "GetExtendedAgentCard"
 
-    # Members are singletons; Enum's own hash is written in Python and shows in every request.
-    __hash__ = object.__hash__
+    if not TYPE_CHECKING:  # It changes no type.
+        # Members are singletons; Enum's own hash is written in Python and shows in every request.
+        __hash__ = object.__hash__
 
 
 STREAMING: Final = frozenset({Operation.SEND_STREAMING_MESSAGE, Operation.SUBSCRIBE_TO_TASK})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from enum import Enum
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 from weakref import WeakValueDictionary
 
 from msgspec import Meta
@@ -52,8 +52,9 @@ class TaskState(Enum):
     is_member: bool
     """A2A has this state."""
 
-    # Members are singletons; Enum's own hash is written in Python and shows in every request.
-    __hash__ = object.__hash__
+    if not TYPE_CHECKING:  # It changes no type.
+        # Members are singletons; Enum's own hash is written in Python and shows in every request.
+        __hash__ = object.__hash__
 
     def __init__(self, value: str) -> None:
         """Class the state once, so that asking costs nothing."""

@@ -15,11 +15,12 @@ __all__ = (
     "sign_jwt",
 )
 
-__getattr__, __dir__ = exported(
-    __name__,
-    {
-        "dragoman.push.jwt_signing": ("sign_jwt",),
-        "dragoman.push.receiving.notification": ("Notification",),
-        "dragoman.push.receiving.receiver": ("Receiver",),
-    },
-)
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = exported(
+        __name__,
+        {
+            "dragoman.push.jwt_signing": ("sign_jwt",),
+            "dragoman.push.receiving.notification": ("Notification",),
+            "dragoman.push.receiving.receiver": ("Receiver",),
+        },
+    )

@@ -18,12 +18,13 @@ __all__ = (
     "build_service_app",
 )
 
-__getattr__, __dir__ = exported(
-    __name__,
-    {
-        "dragoman.server.admission.authorization": ("AccessRequest",),
-        "dragoman.server.app": ("App",),
-        "dragoman.server.assembly": ("build_app", "build_service_app"),
-        "dragoman.server.settings": ("Settings",),
-    },
-)
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = exported(
+        __name__,
+        {
+            "dragoman.server.admission.authorization": ("AccessRequest",),
+            "dragoman.server.app": ("App",),
+            "dragoman.server.assembly": ("build_app", "build_service_app"),
+            "dragoman.server.settings": ("Settings",),
+        },
+    )

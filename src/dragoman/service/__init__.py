@@ -19,11 +19,12 @@ __all__ = (
     "Worker",
 )
 
-__getattr__, __dir__ = exported(
-    __name__,
-    {
-        "dragoman.service.principal": ("Principal",),
-        "dragoman.service.service": ("A2AService", "Call", "EventStream", "TaskOrigins"),
-        "dragoman.service.worker": ("Turn", "Worker"),
-    },
-)
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = exported(
+        __name__,
+        {
+            "dragoman.service.principal": ("Principal",),
+            "dragoman.service.service": ("A2AService", "Call", "EventStream", "TaskOrigins"),
+            "dragoman.service.worker": ("Turn", "Worker"),
+        },
+    )

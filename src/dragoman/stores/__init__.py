@@ -21,13 +21,14 @@ __all__ = (
     "open_store",
 )
 
-__getattr__, __dir__ = exported(
-    __name__,
-    {
-        "dragoman.stores.base": ("SharedTaskStore", "TaskStore"),
-        "dragoman.stores.maintenance": ("Maintenance",),
-        "dragoman.stores.opening": ("open_maintenance", "open_store"),
-        "dragoman.stores.scope": ("Scope",),
-        "dragoman.stores.webhooks": ("WebhookStore",),
-    },
-)
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = exported(
+        __name__,
+        {
+            "dragoman.stores.base": ("SharedTaskStore", "TaskStore"),
+            "dragoman.stores.maintenance": ("Maintenance",),
+            "dragoman.stores.opening": ("open_maintenance", "open_store"),
+            "dragoman.stores.scope": ("Scope",),
+            "dragoman.stores.webhooks": ("WebhookStore",),
+        },
+    )

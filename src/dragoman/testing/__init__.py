@@ -33,15 +33,16 @@ __all__ = (
     "user_message",
 )
 
-__getattr__, __dir__ = exported(
-    __name__,
-    {
-        "dragoman.testing.chain": ("FakeChain",),
-        "dragoman.testing.clock": ("FakeClock",),
-        "dragoman.testing.pairing": ("Pairing", "SyncPairing", "pair", "pair_sync"),
-        "dragoman.testing.recorder": ("recording",),
-        "dragoman.testing.serving": ("Served", "served", "served_app", "served_sync"),
-        "dragoman.testing.turn": ("RecordingTurn", "user_message"),
-        "dragoman.testing.wire": ("Wire",),
-    },
-)
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = exported(
+        __name__,
+        {
+            "dragoman.testing.chain": ("FakeChain",),
+            "dragoman.testing.clock": ("FakeClock",),
+            "dragoman.testing.pairing": ("Pairing", "SyncPairing", "pair", "pair_sync"),
+            "dragoman.testing.recorder": ("recording",),
+            "dragoman.testing.serving": ("Served", "served", "served_app", "served_sync"),
+            "dragoman.testing.turn": ("RecordingTurn", "user_message"),
+            "dragoman.testing.wire": ("Wire",),
+        },
+    )

@@ -115,7 +115,7 @@ async def pair(
         yield client
 
 
-pair_sync = blocking(pair)
+pair_sync: Final = blocking(pair)
 """Start an agent and connect to it, blocking: ``with pair_sync(agent) as client:``.
 
 It takes what ``pair`` takes. Agent and client share a thread of their own.

@@ -67,13 +67,13 @@ class RecordingTurn:
         accepted_output_modes: tuple[str, ...] = (),
     ) -> None:
         """Begin a turn; nothing has happened yet."""
-        self.message = _message_of(message)
+        self.message: Message = _message_of(message)
         self.skill_id = skill_id
         self.task_id = task_id
         self.context_id = context_id
         self.tenant = tenant
         self.owner = owner
-        self.principal = Principal(owner=owner, scopes=frozenset(scopes))
+        self.principal: Final = Principal(owner=owner, scopes=frozenset(scopes))
         self.metadata: JsonObject = metadata or {}
         self.extensions = extensions
         self.accepted_output_modes = accepted_output_modes

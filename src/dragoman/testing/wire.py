@@ -87,7 +87,7 @@ class Wire:
 
     def __init__(self, exchanges: Iterable[Exchange] = ()) -> None:
         """Begin with what is known."""
-        self.exchanges = list(exchanges)
+        self.exchanges: list[Exchange] = list(exchanges)
 
     def frames(self) -> list[object]:
         """Return the JSON of the frames of all streams, in order."""

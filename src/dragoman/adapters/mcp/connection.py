@@ -78,7 +78,7 @@ class Place:
             command=words[0], args=words[1:], env=dict(env) if env is not None else None
         )
         self._headers = dict(headers or {})
-        self.name = self._url or words[0]
+        self.name: Final = self._url or words[0]
 
     @asynccontextmanager
     async def opened(self) -> AsyncGenerator[Client]:

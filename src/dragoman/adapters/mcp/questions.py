@@ -50,7 +50,7 @@ class Question:
             if part.data is not UNSET and part.media_type != SCHEMA_MEDIA_TYPE
         ]
         said = [text_of(parts) or ("" if shown else "The agent needs something.")]
-        self.text = "\n".join(line for line in (*said, *shown) if line)
+        self.text: Final = "\n".join(line for line in (*said, *shown) if line)
         form = forms[0].data if forms else None
         wanted = form.get("schema") if is_object(form) else None
         members = _members_of(wanted)

@@ -155,16 +155,16 @@ class Combination:
         members = [member for each in self._alternatives for member in each]
         # The same one may be part of several alternatives; it is asked once for each request.
         self._members = tuple({id(member): member for member in members}.values())
-        self.schemes = _schemes(self._members)
-        self.requirements = _requirements(self._alternatives)
-        self.needs_body = all(any(map(_signs_bodies, each)) for each in self._alternatives)
-        self.account_prefixes = tuple(
+        self.schemes: Final = _schemes(self._members)
+        self.requirements: Final = _requirements(self._alternatives)
+        self.needs_body: Final = all(any(map(_signs_bodies, each)) for each in self._alternatives)
+        self.account_prefixes: Final = tuple(
             member.owner_prefix
             for member in self._members
             if isinstance(member, KnowsAccounts) and member.owner_prefix
         )
         told = dict.fromkeys(member.challenge for member in self._members)
-        self.challenges = tuple(challenge for challenge in told if challenge)
+        self.challenges: Final = tuple(challenge for challenge in told if challenge)
 
     async def authenticate(self, evidence: Evidence) -> Principal:
         """Return who calls, by the first alternative that is shown completely and is good.

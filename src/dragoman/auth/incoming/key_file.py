@@ -59,12 +59,12 @@ class KeyFile:
         self._prefix = owner_prefix
         self._uses: dict[str, int] = {}
         self._written_ms = -_WRITE_MS
-        self.is_write_due = False
+        self.is_write_due: bool = False
         self._looked_ms = clock.now_ms()
         self._stamp = _stamp(self._path)
         if self._stamp is None:
             raise UsageError(f"there is no {path}: make it with dragoman keys create --keys {path}")
-        self.version = 0
+        self.version: int = 0
         self._take(read_keys(self._path))
 
     def user(self, name: str) -> KnownKey | None:

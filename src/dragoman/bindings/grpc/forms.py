@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 import msgspec
 from google.protobuf.message import DecodeError
@@ -71,7 +71,7 @@ class StructForm(Generic[S]):
         self._form = MessageForm(name)
         self._kind = kind
         self._normalise = normalise
-        self.write = self._form.write
+        self.write: Final = self._form.write
 
     def decode(self, data: bytes) -> S:
         """Read a message.

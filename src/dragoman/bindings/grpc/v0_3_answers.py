@@ -1,4 +1,4 @@
-"""The answers of 0.3 and the frames of its streams, as messages."""
+"""The answers of 0.3 and the frames of its streams, as messages (0.x reference, 4.4)."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
-from dragoman.bindings.grpc.forms import StructForm
-from dragoman.bindings.grpc.v0_3_card import decode_card, encode_card
+from dragoman.bindings.grpc.forms import MessageForm, StructForm
+from dragoman.dialects.fields import Fields
+from dragoman.dialects.legacy.card_0_3 import card_members, read_card
+from dragoman.dialects.legacy.security_0_3 import wrapped_requirement, wrapped_scheme
 from dragoman.dialects.v0_3_proto import wire
 from dragoman.dialects.v0_3_proto.answers import read_answer, write_answer
 from dragoman.dialects.v0_3_proto.encode import Encoder
@@ -44,6 +46,7 @@ _FORMS: Final[Mapping[Operation, StructForm[Answer]]] = {
     ),
     Operation.DELETE_TASK_PUSH_NOTIFICATION_CONFIG: StructForm("google.protobuf.Empty", wire.Empty),
 }
+_CARD: Final = MessageForm("a2a.v1.AgentCard")
 _FRAME: Final = StructForm("a2a.v1.StreamResponse", wire.StreamResponse)
 
 encode_frame: Final = _FRAME.encode
@@ -67,9 +70,12 @@ class MessageEncoder(Encoder):
 
 
 def encode_result(operation: Operation, result: Result, values: MessageEncoder) -> bytes:
-    """Write the answer of a unary operation."""
+    """Write the answer of a unary operation.
+
+    A card offers the interfaces of 0.3 which have no tenant.
+    """
     if isinstance(result, AgentCard):
-        return encode_card(result)
+        return _CARD.write(card_members(result, wrapped_scheme, wrapped_requirement))
     return _FORMS.get(operation, _SENT).encode(write_answer(operation, result, values))
 
 
@@ -80,7 +86,7 @@ def decode_result(operation: Operation, data: bytes, values: Decoder) -> Receive
         InvalidRequestError, InvalidParamsError: it is none of this operation.
     """
     if operation is Operation.GET_EXTENDED_AGENT_CARD:
-        return decode_card(data)
+        return read_card(Fields(_CARD.read(data)))
     return read_answer(_FORMS.get(operation, _SENT).decode(data), values)
 
 

@@ -57,12 +57,12 @@ class Chat:
         self.invocation = invocation
         self.session = session
         self.view = view
-        self.conversation = Conversation(
+        self.conversation: Final = Conversation(
             context_id=invocation.settings[CONTEXT_ID] or "", metadata=invocation.settings[METADATA]
         )
         self.form: Form | None = None
         self.wire: tuple[bytes, ...] = ()
-        self.is_over = False
+        self.is_over: bool = False
         self._prompt = Prompt(keyboard or Keyboard(self._completions), view)
 
     async def run(self, text: str | None) -> None:

@@ -40,7 +40,7 @@ class Conversation:
 
     def __init__(self, *, context_id: str = "", metadata: JsonObject | None = None) -> None:
         """Begin, maybe in a context that exists; ``metadata`` goes with every request."""
-        self.context_id = context_id
+        self.context_id: str = context_id
         self.task: Task | None = None
         self.skill = ""
         self.attachments: list[Part] = []

@@ -247,7 +247,7 @@ class Prompt:
         self._keyboard = keyboard
         self._view = view
         self._interrupts = 0
-        self.is_over = False
+        self.is_over: bool = False
 
     def enter(self, label: str, *, is_secret: bool = False) -> str | None:
         """Return an entry; None if the user has cleared it, or left.

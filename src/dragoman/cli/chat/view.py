@@ -69,7 +69,7 @@ class View:
         self._is_at_start = True
         self._artifact_id = ""
         self._seen: set[str] = set()
-        self.has_shown = False
+        self.has_shown: bool = False
 
     # --- what the program says ------------------------------------------------------------------
 

@@ -112,7 +112,7 @@ class ReportingExporter(SpanExporter):
     """
 
     def __init__(self, exporter: OTLPSpanExporter, name: str) -> None:
-        self.lost = 0
+        self.lost: int = 0
         self._exporter = exporter
         self._name = name
         self._is_failing = self._is_stopping = self._is_closed = False

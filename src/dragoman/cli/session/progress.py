@@ -48,8 +48,8 @@ class Progress:
         """Begin without a task."""
         self._settings = settings
         self._program = program
-        self.task_id = ""
-        self.context_id = ""
+        self.task_id: str = ""
+        self.context_id: str = ""
         self.state: TaskState | None = None
 
     @property

@@ -156,8 +156,8 @@ class FollowedTask:
         self.is_resumed = False
         if isinstance(begin, SubscribeToTaskRequest):
             self._task_id = begin.id
-            self.sent = None
-            self.progress = Progress(continues=True)
+            self.sent: SendMessageRequest | None = None
+            self.progress: Progress = Progress(continues=True)
         else:
             self._task_id = ""
             self.sent = begin

@@ -58,11 +58,11 @@ class Progress:
         self._metadata: JsonObject | None = None
         self._reconciles = False
         self._told: TaskStatus | None = None
-        self.task_id = ""
-        self.cursor = 0
+        self.task_id: str = ""
+        self.cursor: int = 0
         self.state: TaskState | None = None
         self.message: Message | None = None
-        self.is_partial = False
+        self.is_partial: bool = False
 
     @property
     def has_ended(self) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
-from typing import TYPE_CHECKING, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Final, Literal, Self, TypeVar
 
 from msgspec import Struct
 
@@ -129,7 +129,7 @@ class AgentStream:
         self._timeout_seconds = timeout_seconds
         self._on_event = on_event
         self._progress = Progress()
-        self.events = self._run()
+        self.events: Final = self._run()
 
     @property
     def reply(self) -> AgentReply:

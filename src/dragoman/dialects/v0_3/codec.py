@@ -83,7 +83,7 @@ class V0_3:  # noqa: N801 - the name of the version
                 (D19), names of the proto (D20). Answers, and what a client reads, are the same.
             additions: what a profile writes beyond 0.3.
         """
-        self.name = name
+        self.name: Final = name
         self._is_strict = is_strict
         self._writer = Writer(is_dual=is_dual, additions=additions)
 
@@ -187,7 +187,7 @@ class Frames:
         """Begin a stream."""
         self._name = name
         self._writer = writer
-        self.has_ended = False
+        self.has_ended: bool = False
 
     def write(self, event: EventDocument) -> tuple[bytes, ...]:
         """Return the frames of an event; the last of a stream says ``final``, or is a message."""

@@ -17,7 +17,7 @@ __all__ = ("DataPart", "FilePart", "Message", "MessageSendParams", "Part", "Text
 
 
 class _Wire(Struct, frozen=True, kw_only=True, rename="camel", gc=False):
-    pass
+    """An object of the wire: names in camel case."""
 
 
 class TextPart(_Wire, frozen=True, kw_only=True, tag_field="kind", tag="text"):

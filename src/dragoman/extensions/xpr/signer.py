@@ -33,6 +33,7 @@ class _Timestamps:
         self._latest: dict[bytes, int] = {}
 
     def next(self, body: bytes, now_seconds: int) -> int:
+        """Return the time to sign this body with."""
         mark = sha256(body).digest()
         chosen = max(now_seconds, self._latest.pop(mark, 0) + 1)
         self._latest[mark] = chosen

@@ -53,7 +53,7 @@ class Http1Answer:
         self._errors = errors
         self._seconds = seconds
         self.url = url
-        self.status_code = connection.status
+        self.status_code: Final = connection.status
         self.headers: Mapping[str, str] = connection.headers
 
     async def aiter_bytes(self) -> AsyncGenerator[bytes]:

@@ -70,12 +70,12 @@ class Http1Connection(asyncio.Protocol):
         self._is_writable = True
         self._is_keeping = False
         self.closed: asyncio.Future[None] = self._loop.create_future()
-        self.idle_since = 0.0
+        self.idle_since: float = 0.0
         self._reset()
 
     def _reset(self) -> None:
         self._chunks.clear()
-        self.status = 0
+        self.status: int = 0
         self.headers: dict[str, str] = {}
         self._problem: Exception | None = None
         self._head_bytes = self._held_bytes = 0

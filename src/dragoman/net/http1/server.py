@@ -132,7 +132,7 @@ class Http1Protocol(WatchedProtocol):
         scope["raw_path"] = self.root_path.encode("ascii") + url.path
         scope["query_string"] = url.query or b""
         app = self._app()
-        self.cycle = cycle = Cycle(
+        cycle = Cycle(
             scope=scope,
             transport=self.transport,
             flow=self.flow,
@@ -145,6 +145,7 @@ class Http1Protocol(WatchedProtocol):
             keep_alive=version != "1.0" and parser.should_keep_alive(),
             on_response=self.on_response_complete,
         )
+        self.cycle: RequestResponseCycle = cycle
         if before is None or before.response_complete:
             self._start(cycle, app)
         else:
@@ -168,7 +169,7 @@ class Http1Protocol(WatchedProtocol):
             cycle.message_event.set()
 
     def _start(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
-        self.at_work = cycle
+        self.at_work: RequestResponseCycle | None = cycle
         task = self.loop.create_task(cycle.run_asgi(app))
         task.add_done_callback(self.tasks.discard)
         self.tasks.add(task)

@@ -54,7 +54,7 @@ class WatchedProtocol(HttpToolsProtocol):
         super().__init__(config, server_state, app_state, _loop)
         # Told to write no access log, uvicorn still does once somebody listens to its logger; and
         # its lines have the whole query, where keys may be.
-        self.access_log = self.access_log and config.access_log
+        self.access_log: bool = self.access_log and config.access_log
         self._limits = limits
         self._seconds: dict[_Stage, float] = {
             "idle": limits.keep_alive_seconds,

@@ -86,7 +86,7 @@ class Http2Protocol(asyncio.Protocol):
 
     def __init__(self, host: Host, on_lost: Callable[[], object] = lambda: None) -> None:
         self.http2: Final = Connection(host.limits.max_header_bytes)
-        self.peer = Peer(None)
+        self.peer: Peer = Peer(None)
         self._host = host
         self._limits = host.limits
         self._on_lost = on_lost

@@ -9,7 +9,7 @@ other, asked after it, only ever restricts.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -57,8 +57,8 @@ class Access:
     """
 
     def __init__(self, policy: Policy | None = None, sharing: Sharing | None = None) -> None:
-        self.is_restricted = policy is not None
-        self.is_shared = sharing is not None
+        self.is_restricted: Final = policy is not None
+        self.is_shared: Final = sharing is not None
         self._policy = policy
         self._sharing = sharing
 

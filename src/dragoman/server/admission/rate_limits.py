@@ -154,8 +154,8 @@ class RateTable:
 
     def __init__(self, rate: Rate, name: str = "", *, capacity: int = CAPACITY) -> None:
         """Start with nobody known."""
-        self.rate = rate
-        self.name = name
+        self.rate: Final = rate
+        self.name: Final = name
         self._part = max(1, rate.units // PARTS)
         self._untold: dict[Hashable, int] = {}
         self._capacity = capacity

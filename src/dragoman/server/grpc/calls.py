@@ -181,10 +181,10 @@ class IncomingRpc:
         peer = context.peer
         self._certificate = peer.certificate
         self._fields = context.fields
-        self.peer = peer.address
-        self.headers = context.headers
+        self.peer: Final = peer.address
+        self.headers: Final = context.headers
         self.scheme = "https" if peer.is_secure else "http"
-        self.server = peer.server
+        self.server: Final = peer.server
         self.principal: Principal = NOBODY
         self.allowance: tuple[tuple[bytes, bytes], ...] = ()
 

@@ -110,15 +110,18 @@ class Http2Call:
         self._connection = connection
         self._on_ended = on_ended
         self._stream = stream
-        self.rpc = rpc
-        self.headers = headers
-        self.fields = fields
+        self.rpc: Final = rpc
+        self.headers: Final = headers
+        self.fields: Final = fields
         self.incoming: IncomingRequest | None = None
-        self.reader = reader
+        self.reader: Final = reader
         self.begun_at: float | None = begun_at
         self.message: bytes | None = None
-        self.borrowed = 0
-        self.is_over = self.is_full = self.is_in_line = self.is_admitting = False
+        self.borrowed: int = 0
+        self.is_over: bool = False
+        self.is_full: bool = False
+        self.is_in_line: bool = False
+        self.is_admitting: bool = False
         self.task: asyncio.Task[None] | None = None
         self.timer: asyncio.TimerHandle | None = None
         self._has_begun = self._allows_cancel = False

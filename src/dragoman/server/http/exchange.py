@@ -120,7 +120,7 @@ class Exchange:
         self.also: tuple[Header, ...] = SECURITY_HEADERS
         self.allowance: tuple[Header, ...] = ()
         self.method: str = scope["method"]
-        self.headers = gather_headers(scope["headers"])
+        self.headers: Final = gather_headers(scope["headers"])
         self.root_path: str = scope.get("root_path", "").rstrip("/")
         client = scope.get("client")
         self.peer: str | None = client[0] if client else None
@@ -129,7 +129,7 @@ class Exchange:
         if self.root_path and f"{path}/".startswith(f"{self.root_path}/"):
             path = path[len(self.root_path) :]
         # Every endpoint answers with and without a slash at its end, never by redirect.
-        self.path = path.rstrip("/") or "/"
+        self.path: Final = path.rstrip("/") or "/"
 
     @property
     def takes_stream(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Final
 
 from dragoman.bus.base import Bus, ReplicaHint, Spent, WorkReleased
 from dragoman.errors import StoreError
@@ -34,7 +35,7 @@ class Cluster:
         alarm: asyncio.Event,
         rates: RateLimits | None,
     ) -> None:
-        self.lease = lease
+        self.lease: Final = lease
         self._remote_tasks = remote_tasks
         self._sweep = sweep
         self._bus = bus

@@ -68,8 +68,8 @@ class ReplicaLease:
         self._store = store
         self.clock: Final = clock
         self._lease_seconds = lease_seconds
-        self.is_in_touch = True
-        self.lapses = 0
+        self.is_in_touch: bool = True
+        self.lapses: int = 0
         self._renewed_ms = self._late_ms = -math.inf
         self._has_left = False
         # A renewal that is on its way would undo the end of the lease.

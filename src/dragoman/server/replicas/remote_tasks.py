@@ -105,8 +105,8 @@ class RemoteTasks:
         self._background = background
         self._alarm = alarm
         self._followed: dict[str, _Followed] = {}
-        self.taken_over = 0
-        self.lost = 0
+        self.taken_over: int = 0
+        self.lost: int = 0
 
     # --- following ------------------------------------------------------------------------------
 

@@ -94,7 +94,7 @@ class QueuedDelivery:
     __slots__ = ("errand", "stored", "waiters")
 
     def __init__(self, errand: Delivery) -> None:
-        self.errand = errand
+        self.errand: Final = errand
         self.stored: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         # Senders that wait for the turn of this very message.
         self.waiters: list[asyncio.Future[None]] = []

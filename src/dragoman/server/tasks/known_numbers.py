@@ -17,7 +17,7 @@ class KnownNumbers:
     __slots__ = ("_beyond", "mark")
 
     def __init__(self, mark: int = 0) -> None:
-        self.mark = mark
+        self.mark: int = mark
         self._beyond: set[int] = set()
 
     def __contains__(self, n: int) -> bool:

@@ -151,16 +151,16 @@ class TaskLog(ABC):
         announce: Callable[[str, int], None] | None = None,
     ) -> None:
         """Keep what is given, see ``LogArguments``."""
-        self.seen = seen
+        self.seen: KnownNumbers | None = seen
         self._announce = announce
         self._ending: Ending | None = None
         self._answers: tuple[Message, ...] = ()
-        self.record = record
-        self.standing = standing
-        self.channel = channel
-        self.epoch = epoch
+        self.record: Final = record
+        self.standing: Standing = standing
+        self.channel: Final = channel
+        self.epoch: int = epoch
         self.inbox: deque[QueuedDelivery] = deque()
-        self.attempts = attempts
+        self.attempts: int = attempts
         self.failure: UnavailableError | None = None
         self.marks: JsonObject | None = None
         self._store = store

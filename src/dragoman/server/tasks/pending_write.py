@@ -112,7 +112,7 @@ class Draft:
 
     def __init__(self, send: SendRecord | None = None) -> None:
         self.entries: list[bytes] = []
-        self.events = 0
+        self.events: int = 0
         self.journal: list[JournalEntry] = []
         self.secrets: list[Secret] = []
         self.inbox_taken: tuple[int, ...] = ()

@@ -96,10 +96,10 @@ class Channel:
         ``on_idle`` may be set to what is to be done when the last follower has left.
         """
         self.on_idle: Callable[[], None] | None = None
-        self.hub = hub
-        self.seq = seq
-        self.ended_at = ended_at
-        self.paused_at = paused_at
+        self.hub: Final = hub
+        self.seq: int = seq
+        self.ended_at: int = ended_at
+        self.paused_at: int = paused_at
         self._read_log = read_log
         self._is_cut = False
         self._followers: dict[Follower, None] = {}

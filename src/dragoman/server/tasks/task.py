@@ -67,9 +67,9 @@ class LiveTask(TaskLog):
         self._watcher = watcher
         self.turn: asyncio.Task[None] | None = None
         self.pause: asyncio.Future[Delivery | None] | None = None
-        self.paused_ms = 0
+        self.paused_ms: int = 0
         self.slot: Slot | None = None
-        self.is_stopping = False
+        self.is_stopping: bool = False
         self.lost: UnavailableError | Suspended | None = None
         self.epilogue: list[Callable[[], None]] = []
 
@@ -164,7 +164,7 @@ class LiveTask(TaskLog):
 
     def _fail(self, error: StoreError) -> None:
         if isinstance(error, ConflictError):
-            self.failure = TaskLostError()
+            self.failure: UnavailableError | None = TaskLostError()
         else:
             self.failure = UnavailableError("The store is not available")
         # Who sent what was sent before is to be answered like the first one.

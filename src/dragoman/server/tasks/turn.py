@@ -89,7 +89,7 @@ class LiveTurn:
         self._beside = 0 if replay is None else replay.beside
         self._speaker = MAIN if replay is None else replay.speaker
         self.shift: Final = WorkingTime(slot)
-        self.is_too_late = False
+        self.is_too_late: bool = False
 
     @property
     def is_put_aside(self) -> bool:

@@ -7,6 +7,7 @@ waits, for a client or for another agent, rests; when all of them do, others may
 from __future__ import annotations
 
 import asyncio
+from typing import Final
 
 from dragoman.server.tasks.slots import Slot
 
@@ -24,7 +25,7 @@ class WorkingTime:
 
     def __init__(self, slot: Slot) -> None:
         """Begin with one strand; the seat may have been taken already, or is waited for."""
-        self.slot = slot
+        self.slot: Final = slot
         self.limit: asyncio.Timeout | None = None
         self._strands = 1
         self._left: float | None = None

@@ -10,7 +10,7 @@ from bisect import bisect_left, bisect_right, insort
 from collections import Counter, deque
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from dragoman.errors import ConflictError, StoreError, StoreUnavailableError
 from dragoman.stores.base import WHOLE_INBOX, InboxItem, StoredPage, StoredTask
@@ -61,26 +61,26 @@ class MemoryTask:
     )
 
     def __init__(self, task_id: str, new: NewTask, epoch: int, state: TaskState) -> None:
-        self.id = task_id
-        self.new = new
-        self.epoch = epoch
-        self.state = state
-        self.status_at_ms = 0
-        self.seq = 0
+        self.id: Final = task_id
+        self.new: Final = new
+        self.epoch: int = epoch
+        self.state: TaskState = state
+        self.status_at_ms: int = 0
+        self.seq: int = 0
         # One per write: the number of its first event, and its entries.
         self.segments: list[tuple[int, tuple[bytes, ...]]] = []
         self.snapshot: TaskDocument | None = None
-        self.snapshot_seq = 0
+        self.snapshot_seq: int = 0
         # How many segments the snapshot covers.
-        self.snapshot_at = 0
+        self.snapshot_at: int = 0
         self.inbox: list[InboxItem] = []
-        self.inbox_n = 0
+        self.inbox_n: int = 0
         self.journal: dict[int, JournalEntry] = {}
         self.secrets: dict[int, bytes] = {}
-        self.wake_at_ms = 0
-        self.attempts = 0
+        self.wake_at_ms: int = 0
+        self.attempts: int = 0
         # The replica that has it; only of a store that is shared.
-        self.holder = ""
+        self.holder: str = ""
 
     def take_up(self, numbers: tuple[int, ...]) -> None:
         """Drop what was taken up from the inbox."""
@@ -140,7 +140,7 @@ class MemoryRecords:
         self.aliases: dict[tuple[Scope, str], str] = {}
         self.sends: dict[SendKey, SendRecord] = {}
         self.leases: dict[str, int] = {}
-        self.webhooks = WebhookRecords()
+        self.webhooks: Final = WebhookRecords()
 
 
 class MemoryTaskStore:

@@ -56,11 +56,11 @@ class Post:
         is_foreign: bool,
         epoch: int | None = None,
     ) -> None:
-        self.task_id = task_id
-        self.body = body
-        self.send = send
-        self.is_foreign = is_foreign
-        self.epoch = epoch
+        self.task_id: Final = task_id
+        self.body: Final = body
+        self.send: Final = send
+        self.is_foreign: Final = is_foreign
+        self.epoch: Final = epoch
         self.placed: Placed | None = None
 
 
@@ -70,9 +70,9 @@ class TakeOver:
     __slots__ = ("attempts", "epoch", "task_id")
 
     def __init__(self, task_id: str, epoch: int, attempts: int | None) -> None:
-        self.task_id = task_id
-        self.epoch = epoch
-        self.attempts = attempts
+        self.task_id: Final = task_id
+        self.epoch: Final = epoch
+        self.attempts: Final = attempts
 
 
 class Release:
@@ -81,8 +81,8 @@ class Release:
     __slots__ = ("epoch", "task_id")
 
     def __init__(self, task_id: str, epoch: int) -> None:
-        self.task_id = task_id
-        self.epoch = epoch
+        self.task_id: Final = task_id
+        self.epoch: Final = epoch
 
 
 Write = TaskWrite | SendRecord | Post | TakeOver | Release
@@ -127,7 +127,7 @@ class Step(ABC):
     may_repeat: bool = True
 
     def __init__(self, writes: Iterable[tuple[int, Write]] = ()) -> None:
-        self.writes = list(writes)
+        self.writes: Final = list(writes)
         self.sent_as: int | None = None
 
     def halves(self) -> tuple[Step, Step]:

@@ -126,7 +126,7 @@ class Database:
 
     def __init__(self, url: str) -> None:
         self._url = url
-        self.name = _shown(url)
+        self.name: Final = _shown(url)
 
     def __repr__(self) -> str:
         """Never show what the address holds."""

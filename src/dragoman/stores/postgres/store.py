@@ -74,7 +74,7 @@ class PostgresTaskStore:
     """
 
     def __init__(self, url: str, *, patience_seconds: float = PATIENCE_SECONDS) -> None:
-        self.database = Database(url)
+        self.database: Final = Database(url)
         self._pool = Pool(self.database)
         self._webhooks = PostgresWebhooks(self._pool)
         self._patience_seconds = patience_seconds

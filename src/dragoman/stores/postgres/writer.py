@@ -77,7 +77,7 @@ class Batch:
     """
 
     def __init__(self, writes: Sequence[Write]) -> None:
-        self.steps = deque(plan_steps(writes))
+        self.steps: Final = deque(plan_steps(writes))
         self.outcomes: list[StoreError | None] = [None] * len(writes)
 
     def settle(self, outcomes: Sequence[StoreError | None]) -> None:
@@ -119,7 +119,7 @@ class BatchWriter:
         self._written = 0
         self._answer: Sequence[int | None] | None = None
         self.holder = ""
-        self.round_trips = 0
+        self.round_trips: int = 0
 
     @property
     def shard(self) -> int:

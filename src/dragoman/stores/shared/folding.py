@@ -6,7 +6,7 @@ segments as there can be. Knows nothing of where they are stored.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from dragoman.stores.base import WHOLE_INBOX
 
@@ -59,18 +59,18 @@ class FoldedWrites:
     def __init__(self, first: TaskWrite) -> None:
         if first.created is not None and first.expected_seq != 0:
             raise RefusedError
-        self.first = first
-        self.seq = first.expected_seq
+        self.first: Final = first
+        self.seq: int = first.expected_seq
         # The segment that is being gathered.
         self._entries: list[bytes] = []
         self._count = 0
         self.segments: list[tuple[int, int, list[bytes]]] = []
         self.state: TaskState | None = None
-        self.status_at_ms = 0
+        self.status_at_ms: int = 0
         self.snapshot: TaskDocument | None = None
-        self.snapshot_seq = 0
+        self.snapshot_seq: int = 0
         self.taken: list[int] = []
-        self.takes_all = False
+        self.takes_all: bool = False
         self.inbox_seen: int | None = None
         self.wake_at_ms: int | None = None
         self.attempts: int | None = None

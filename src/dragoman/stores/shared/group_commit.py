@@ -26,7 +26,7 @@ FIRST_PROBE_SECONDS: Final = 0.2
 LONGEST_PROBE_SECONDS: Final = 5.0
 """The backoff doubles up to this: an operator who freed the disk sees service within seconds."""
 
-logger = logging.getLogger(__name__)
+_logger = logging.getLogger(__name__)
 
 W = TypeVar("W")
 
@@ -148,7 +148,7 @@ class GroupCommit(Generic[W]):
             return self._commit([write for write, _ in batch])
         except StoreUnavailableError as error:
             failure = error
-            logger.error(  # noqa: TRY400 - the message says it all; a traceback would bury it
+            _logger.error(  # noqa: TRY400 - the message says it all; a traceback would bury it
                 "%s: the storage engine failed (%s); %d writes are refused; probing until it works",
                 self._name,
                 error,
@@ -157,7 +157,9 @@ class GroupCommit(Generic[W]):
         except Exception as error:
             # Were this thread to die, every caller would wait for ever.
             failure = StoreUnavailableError(f"unexpected {type(error).__name__}")
-            logger.critical("%s: a defect failed %d writes", self._name, len(batch), exc_info=error)
+            _logger.critical(
+                "%s: a defect failed %d writes", self._name, len(batch), exc_info=error
+            )
         self._is_available = False
         return [failure] * len(batch)
 
@@ -176,7 +178,7 @@ class GroupCommit(Generic[W]):
                 delay = min(delay * 2, LONGEST_PROBE_SECONDS)
                 continue
             self._is_available = True
-            logger.warning("%s: the storage engine works again", self._name)
+            _logger.warning("%s: the storage engine works again", self._name)
             return True
         return False
 
@@ -191,7 +193,7 @@ class GroupCommit(Generic[W]):
         batch = [self._waiting.popleft() for _ in range(len(self._waiting))]
         error = StoreUnavailableError(f"{self._name} was closed while the storage engine was down")
         if batch:
-            logger.error(
+            _logger.error(
                 "%s: closed while down; %d waiting writes are lost", self._name, len(batch)
             )
         self._settle(batch, [error] * len(batch))

@@ -78,10 +78,10 @@ class PutInbox:
     __slots__ = ("body", "number", "send", "task_id")
 
     def __init__(self, task_id: str, body: bytes, send: SendRecord | None) -> None:
-        self.task_id = task_id
-        self.body = body
-        self.send = send
-        self.number = 0
+        self.task_id: Final = task_id
+        self.body: Final = body
+        self.send: Final = send
+        self.number: int = 0
 
 
 class TakeOver:
@@ -90,9 +90,9 @@ class TakeOver:
     __slots__ = ("attempts", "epoch", "task_id")
 
     def __init__(self, task_id: str, epoch: int, attempts: int | None) -> None:
-        self.task_id = task_id
-        self.epoch = epoch
-        self.attempts = attempts
+        self.task_id: Final = task_id
+        self.epoch: Final = epoch
+        self.attempts: Final = attempts
 
 
 class ForgetSends:
@@ -101,8 +101,8 @@ class ForgetSends:
     __slots__ = ("before_ms", "removed")
 
     def __init__(self, before_ms: int) -> None:
-        self.before_ms = before_ms
-        self.removed = 0
+        self.before_ms: Final = before_ms
+        self.removed: int = 0
 
 
 class DeleteTasks:
@@ -114,8 +114,8 @@ class DeleteTasks:
     __slots__ = ("before_ms", "ids")
 
     def __init__(self, ids: Sequence[str], before_ms: int) -> None:
-        self.ids = ids
-        self.before_ms = before_ms
+        self.ids: Sequence[str] = ids
+        self.before_ms: Final = before_ms
 
 
 class ChangeWebhooks:
@@ -127,8 +127,8 @@ class ChangeWebhooks:
     __slots__ = ("change", "task_id")
 
     def __init__(self, change: Callable[[WebhookRows], None], task_id: str) -> None:
-        self.change = change
-        self.task_id = task_id
+        self.change: Final = change
+        self.task_id: Final = task_id
 
 
 Write = TaskWrite | SendRecord | PutInbox | TakeOver | ForgetSends | DeleteTasks | ChangeWebhooks

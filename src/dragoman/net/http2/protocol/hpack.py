@@ -59,7 +59,7 @@ class Decoder:
         self._entries: list[Header] = []
         self._size = 0
         self._limit = TABLE_BYTES
-        self.revision = 0
+        self.revision: int = 0
 
     def decode(self, block: bytes) -> Headers:
         """Read a block.

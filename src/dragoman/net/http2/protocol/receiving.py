@@ -65,7 +65,7 @@ class Receiver:
         max_header_bytes: int,
     ) -> None:
         """Begin with the preface."""
-        self.has_greeted = False
+        self.has_greeted: bool = False
         self.amid_head_since: float | None = None
         self.resets: Final = Budget(*RESETS)
         self._streams = streams
@@ -75,7 +75,7 @@ class Receiver:
         self._preface = PREFACE
         self._reader = FrameReader()
         self._blocks = HeaderBlocks(max_header_bytes)
-        self.granted = CONNECTION_WINDOW
+        self.granted: int = CONNECTION_WINDOW
         self._now = 0.0
         self._handlers: Final[Mapping[int, Callable[[Frame], None]]] = {
             frames.DATA: self._take_data,

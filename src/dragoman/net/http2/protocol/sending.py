@@ -68,8 +68,8 @@ class Sender:
         on_ended: Callable[[Stream], None],
     ) -> None:
         """Begin with nothing."""
-        self.room = ROOM
-        self.waiting_bytes = 0
+        self.room: int = ROOM
+        self.waiting_bytes: int = 0
         self._chatter = chatter
         self._on_drained = on_drained
         self._on_ended = on_ended

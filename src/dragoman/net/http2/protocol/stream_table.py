@@ -38,9 +38,9 @@ class StreamTable:
 
     def __init__(self) -> None:
         """Begin without any."""
-        self.last = 0
-        self.first_window = DEFAULT_WINDOW
-        self.is_closed = False
+        self.last: int = 0
+        self.first_window: int = DEFAULT_WINDOW
+        self.is_closed: bool = False
         self._open: dict[int, Stream] = {}
         self._cut: deque[int] = deque(maxlen=_KEPT_CUTS)
         self._gaps: deque[range] = deque(maxlen=_KEPT_GAPS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from typing import Final
 
 from dragoman.net.http2.protocol.errors import ErrorCode, StreamFailedError
 from dragoman.net.http2.protocol.frames import DEFAULT_WINDOW, MAX_WINDOW
@@ -38,14 +39,15 @@ class Stream:
 
     def __init__(self, number: int, window: int, length: int | None) -> None:
         """Open it; ``length`` is how long the body will be, if that is known."""
-        self.number = number
-        self.window = window
-        self.granted = DEFAULT_WINDOW
-        self.has_heard_all = self.is_answered = False
+        self.number: Final = number
+        self.window: int = window
+        self.granted: int = DEFAULT_WINDOW
+        self.has_heard_all: bool = False
+        self.is_answered: bool = False
         self.trailers: bytes | None = None
-        self.waiting = 0
+        self.waiting: int = 0
         """How many bytes wait to be sent."""
-        self.taken = 0
+        self.taken: int = 0
         self._chunks: deque[bytes] = deque()
         self._offset = 0
         self._expected = length

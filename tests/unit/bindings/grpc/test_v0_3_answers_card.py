@@ -6,8 +6,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from dragoman._proto.messages import message_class
-from dragoman.bindings.grpc.v0_3_card import decode_card, encode_card
+from dragoman.bindings.grpc.v0_3_answers import MessageEncoder, decode_result, encode_result
 from dragoman.bindings.grpc.well_known import Proto
+from dragoman.dialects.v0_3_proto.decode import Decoder
 from dragoman.errors import A2AError, InvalidRequestError
 from dragoman.model.cards import (
     AgentCapabilities,
@@ -18,6 +19,7 @@ from dragoman.model.cards import (
     AgentProvider,
     AgentSkill,
 )
+from dragoman.model.operations import Operation
 from dragoman.model.security import (
     APIKeySecurityScheme,
     AuthorizationCodeOAuthFlow,
@@ -83,6 +85,16 @@ CARD = AgentCard(
     ),
     icon_url="https://i",
 )
+
+
+def encode_card(card: AgentCard) -> bytes:
+    return encode_result(Operation.GET_EXTENDED_AGENT_CARD, card, MessageEncoder(None))
+
+
+def decode_card(data: bytes) -> AgentCard:
+    card = decode_result(Operation.GET_EXTENDED_AGENT_CARD, data, Decoder(None))
+    assert isinstance(card, AgentCard)
+    return card
 
 
 def sent(card: AgentCard) -> Proto:

@@ -1,4 +1,4 @@
-from dragoman.agent.context import View
+from dragoman.agent.view import View
 from dragoman.testing.turn import RecordingTurn
 
 
