@@ -10,6 +10,7 @@ import pytest
 
 from dragoman.bindings.grpc.v0_3 import V0_3_GRPC
 from dragoman.bindings.grpc.v1_0 import V1_0_GRPC
+from dragoman.bus.nats.bus import NatsBus
 from dragoman.bus.opening import open_bus
 from dragoman.server.app import HEALTH_PATHS
 from dragoman.server.settings import Settings, load_settings
@@ -60,7 +61,7 @@ def test_the_replicas_of_compose_are_alike(services: Node) -> None:
 def test_the_replicas_of_compose_have_settings_that_exist(services: Node) -> None:
     settings = settings_of(services["agent-1"]["environment"])
     assert settings.store == "postgres://agents:x@postgres/agents"
-    assert open_bus(settings.bus, store=settings.store) is not None
+    assert isinstance(open_bus(settings.bus), NatsBus)
     assert settings.trusted_proxies == (services["nginx"]["networks"]["default"]["ipv4_address"],)
 
 
@@ -130,7 +131,7 @@ def test_replicas_have_settings_that_exist(objects: Objects) -> None:
             variables |= objects["Secret", source["secretRef"]["name"]]["stringData"]
         variables |= {each["name"]: each["value"] for each in container.get("env", ())}
         settings = settings_of(variables)
-        assert open_bus(settings.bus, store=settings.store) is not None
+        assert isinstance(open_bus(settings.bus), NatsBus)
 
 
 def test_replicas_are_asked_what_they_answer(objects: Objects) -> None:

@@ -17,24 +17,11 @@ _NATS: Final = ("nats", "tls")
 _KNOWN: Final = "nats://host:4222, tls://host:4222, postgres://user@host/database"
 
 
-def open_bus(url: str, *, store: str) -> Bus | None:
+def open_bus(url: str) -> Bus:
     """Return the bus of an address; it still has to be opened.
 
-    Without an address it is the one of the store: LISTEN and NOTIFY on a PostgreSQL, and None for
-    stores that one process has to itself, which has nobody to tell.
-
-    Raises UsageError for an address of no known form, one that does not go with the store, and when
-    the library for it is not installed.
-
-    Args:
-        store: the address of the store.
+    Raises UsageError for an address of no known form, and when the library for it is not installed.
     """
-    is_shared = urlsplit(store).scheme in _POSTGRES
-    if not url:
-        return _postgres(store) if is_shared else None
-    if not is_shared:
-        message = "bus: only replicas on one PostgreSQL have something to tell each other"
-        raise UsageError(f"{message}; this store belongs to one process")
     scheme = urlsplit(url).scheme
     if scheme in _POSTGRES:
         return _postgres(url)

@@ -43,7 +43,7 @@ from dragoman.server.http.cards import HttpCard
 from dragoman.server.http.cors import Cors
 from dragoman.server.http.observability import Metrics, observe
 from dragoman.server.service import ExtendedCard, LocalService
-from dragoman.server.settings import CardSettings, Settings, load_settings
+from dragoman.server.settings import CardSettings, Settings, StoreSettings, load_settings
 from dragoman.server.tasks.background import BackgroundTasks
 from dragoman.server.tasks.idempotency import Sends
 from dragoman.server.tasks.resuming import Resumption
@@ -58,7 +58,7 @@ from dragoman.server.webhooks.setup import PushNotifications
 from dragoman.service.service import A2AService, Call, TaskOrigins
 from dragoman.service.worker import Worker
 from dragoman.stores.base import SharedTaskStore, StoredTask, TaskStore
-from dragoman.stores.opening import is_shared, key_file, open_store
+from dragoman.stores.opening import bus_of, is_shared, key_file, open_store
 
 if TYPE_CHECKING:
     from dragoman.extensions.base import Presence
@@ -178,7 +178,7 @@ def build_runtime(
     """
     clock = clock or SystemClock()
     store = store or open_store(settings.store)
-    bus = bus or open_bus(settings.bus, store=settings.store) or LocalBus(LocalExchange())
+    bus = bus or _bus_of(settings)
     hub, background, counters = Hub(), BackgroundTasks(), PushCounters()
     replica = (
         _Replica(store, bus, settings, clock=clock, hub=hub, background=background, rates=rates)
@@ -334,7 +334,15 @@ def _observe(runtime: Runtime) -> None:
         observe(tracing, runtime)
 
 
-def _secrets_of(settings: Settings) -> TaskSecrets:
+def _bus_of(settings: StoreSettings) -> Bus:
+    if settings.bus and not is_shared(settings.store):
+        message = "bus: only replicas on one PostgreSQL have something to tell each other"
+        raise UsageError(f"{message}; this store belongs to one process")
+    address = settings.bus or bus_of(settings.store)
+    return open_bus(address) if address else LocalBus(LocalExchange())
+
+
+def _secrets_of(settings: StoreSettings) -> TaskSecrets:
     if settings.secrets_key is not None:
         return TaskSecrets(Path(settings.secrets_key))
     if is_shared(settings.store):

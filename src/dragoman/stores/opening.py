@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = (
     "StoreAddress",
     "beside",
+    "bus_of",
     "database_path",
     "is_shared",
     "key_file",
@@ -77,6 +78,14 @@ class StoreAddress(Protocol):
     @property
     def is_shared(self) -> bool:
         """Whether several servers can use the store at once."""
+        ...
+
+    @property
+    def bus(self) -> str:
+        """The address of a bus for the servers on the store, unless they have another.
+
+        "" if the store has none to offer, or is for one server alone.
+        """
         ...
 
     @property
@@ -137,6 +146,12 @@ def is_shared(url: str) -> bool:
     """Whether several servers can use the store of an address at once; False for no address."""
     address = _read(url)
     return address is not None and address.is_shared
+
+
+def bus_of(url: str) -> str:
+    """Return the address of the bus that the store of an address offers to its servers, or ""."""
+    address = _read(url)
+    return "" if address is None else address.bus
 
 
 def store_file(url: str) -> Path | None:

@@ -9,6 +9,7 @@ from dragoman.errors import UsageError
 from dragoman.stores.memory.store import MemoryTaskStore
 from dragoman.stores.opening import (
     beside,
+    bus_of,
     database_path,
     is_shared,
     key_file,
@@ -70,6 +71,8 @@ def test_postgres_names_a_database(scheme: str) -> None:
     assert isinstance(store, PostgresTaskStore)
     assert store.database.name == "postgresql://me@db.example:5433/tasks"
     assert is_shared(f"{scheme}://db/x")
+    assert bus_of(f"{scheme}://db/x") == f"{scheme}://db/x"
+    assert bus_of("sqlite:///x") == bus_of("memory:") == bus_of("nonsense") == ""
     assert not is_shared("sqlite:///x")
 
 

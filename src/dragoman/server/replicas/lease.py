@@ -64,7 +64,7 @@ class ReplicaLease:
     """
 
     def __init__(self, store: SharedTaskStore, clock: Clock, *, lease_seconds: float) -> None:
-        self.id = ""
+        self.id: str = ""
         self._store = store
         self.clock: Final = clock
         self._lease_seconds = lease_seconds

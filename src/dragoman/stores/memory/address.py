@@ -26,6 +26,7 @@ class MemoryAddress:
     """A new store in the memory of this process. See ``StoreAddress``."""
 
     is_shared: Final = False
+    bus: Final = ""
     file: Final = None
 
     def open(self) -> TaskStore:

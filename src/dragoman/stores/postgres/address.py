@@ -31,6 +31,11 @@ class PostgresAddress:
     def __init__(self, url: str) -> None:
         self._url = url
 
+    @property
+    def bus(self) -> str:
+        """The database itself: it has LISTEN and NOTIFY."""
+        return self._url
+
     def open(self) -> TaskStore:
         """Return the store; raises UsageError when asyncpg is not installed."""
         try:

@@ -28,6 +28,7 @@ class SQLiteAddress:
     """One file, for one server at a time. See ``StoreAddress``."""
 
     is_shared: Final = False
+    bus: Final = ""
 
     def __init__(self, file: Path) -> None:
         self.file: Final = file

@@ -151,6 +151,11 @@ def test_a_store_that_is_none_is_told_before_the_start() -> None:
         build_runtime(ScriptedWorker(), Settings(store="nonsense"))
 
 
+def test_a_process_alone_has_nobody_to_tell() -> None:
+    with pytest.raises(UsageError, match="one PostgreSQL"):
+        build_runtime(ScriptedWorker(), Settings(store="memory:", bus="nats://localhost"))
+
+
 async def test_a_start_that_fails_leaves_the_store_for_the_next(tmp_path: Path) -> None:
     class Fails(ScriptedWorker):
         is_broken = True
