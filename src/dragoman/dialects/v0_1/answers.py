@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from dragoman.dialects.fields import Fields, read_json
-from dragoman.dialects.legacy.tolerant import read_message, read_part, read_status
+from dragoman.dialects.legacy.tolerant import read_any_part, read_said, read_status
 from dragoman.dialects.v0_1.push import read_task_config
 from dragoman.dialects.v0_1.wire import STATE_MARK
-from dragoman.errors import InvalidParamsError
 from dragoman.model.events import StreamResponse, TaskArtifactUpdateEvent, TaskStatusUpdateEvent
-from dragoman.model.messages import Message, Role
+from dragoman.model.messages import Message
 from dragoman.model.operations import Empty, ListTaskPushNotificationConfigsResponse, Operation
+from dragoman.model.parts import Part
 from dragoman.model.tasks import Artifact, Task, TaskState, TaskStatus
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def _read_task(found: Fields) -> Task:
         status=status,
         artifacts=_read_artifacts(found),
         history=tuple(
-            _placed(read_message(value, place, role=Role.AGENT), task_id, context_id)
+            _placed(read_said(value, place), task_id, context_id)
             for value, place in found.items("history")
         ),
         metadata=metadata,
@@ -138,13 +138,11 @@ def _index(artifact: Fields) -> int:
 
 
 def _read_artifact(artifact: Fields, artifact_id: str) -> Artifact:
-    parts = tuple([read_part(value, place) for value, place in artifact.items("parts")])
-    if not parts:
-        raise InvalidParamsError.of(artifact.place("parts"), "must not be empty")
+    parts = tuple([read_any_part(value, place) for value, place in artifact.items("parts")])
     return Artifact(
         artifact_id=artifact_id,
         name=artifact.text("name"),
         description=artifact.text("description"),
-        parts=parts,
+        parts=parts or (Part(text=""),),
         metadata=artifact.free("metadata"),
     )

@@ -12,7 +12,7 @@ from dragoman.model.cards import AgentCard
 __all__ = ("decode_card", "encode_card")
 
 _ENCODER: Final = msgspec.json.Encoder()
-_FORM: Final = Form(AgentCard)
+_FORM: Final = Form(AgentCard, is_answer=True)
 
 
 def encode_card(card: AgentCard) -> bytes:
@@ -21,7 +21,7 @@ def encode_card(card: AgentCard) -> bytes:
 
 
 def decode_card(data: bytes) -> AgentCard:
-    """Read a card; required arrays may be empty (Q-20).
+    """Read a card as clients do; required arrays may be empty (Q-20), or left out.
 
     Raises:
         JSONParseError, InvalidParamsError: it is not a card of this version.

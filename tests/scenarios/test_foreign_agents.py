@@ -1,0 +1,136 @@
+"""Agents of other frameworks, which leave members out or have their own: no answer is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from dragoman import connect
+from dragoman.client.discovery.card_cache import CardCache
+from dragoman.client.results.reply import AgentReply
+from tests.cli.fake import FakeAgent, Frames, fake_agent
+
+STREAMING = {"capabilities": {"streaming": True}}
+OLD: dict[str, Any] = {"name": "Old", "protocolVersion": "0.3.0", "skills": []}
+
+
+@pytest.fixture
+def fake() -> Iterator[FakeAgent]:
+    with fake_agent() as agent:
+        yield agent
+
+
+def interfaces(fake: FakeAgent, **members: Any) -> dict[str, Any]:
+    """Return the least that a card of 1.0 can have."""
+    interface = {"url": f"{fake.url}/", "protocolBinding": "JSONRPC", "protocolVersion": "1.0"}
+    return {"name": "Foreign", "supportedInterfaces": [interface], **members}
+
+
+async def ask(fake: FakeAgent, *content: object) -> AgentReply:
+    async with connect(fake.url, cards=CardCache()) as agent:
+        return await agent.send(*content or ("hi",))
+
+
+# --- members that are left out --------------------------------------------------------------------
+
+
+async def test_a_card_needs_no_more_than_a_name_and_an_interface(fake: FakeAgent) -> None:
+    skills = [{"id": "s", "name": "S"}, {"id": "t"}, {}]
+    fake.card = interfaces(fake, skills=skills, provider={"organization": "nobody"})
+    async with connect(fake.url, cards=CardCache()) as agent:
+        card = agent.card
+    assert (card.description, card.default_input_modes, card.default_output_modes) == ("", (), ())
+    assert [(skill.name, skill.description, skill.tags) for skill in card.skills] == [
+        ("S", "S", ()),
+        ("t", "t", ()),
+    ]
+    assert card.provider is None
+
+
+async def test_what_a_card_demands_is_never_left_out(fake: FakeAgent) -> None:
+    fake.card = interfaces(
+        fake, securitySchemes={"key": {"type": "apiKey", "in": "header", "name": "X-Key"}}
+    )
+    async with connect(fake.url, cards=CardCache()) as agent:
+        assert "key" in agent.card.security_schemes
+
+
+ANSWER: dict[str, Any] = {
+    "id": "t",
+    "status": {"state": "TASK_STATE_COMPLETED", "message": {"parts": []}},
+    "artifacts": [
+        {"parts": [{"text": "done"}, {"kind": "hologram", "depth": 3}, {"video": "v"}]},
+        {"name": "empty"},
+    ],
+    "history": [
+        {"role": "ROLE_USER", "parts": [{"text": "hi"}]},
+        {"role": "ROLE_JUDGE", "parts": "nonsense"},
+    ],
+    "metadata": "no object",
+}
+
+
+@pytest.mark.parametrize("is_old", [False, True])
+async def test_an_answer_is_kept_whatever_its_members_lack(fake: FakeAgent, is_old: bool) -> None:  # noqa: FBT001 - a parameter
+    if is_old:
+        fake.card = {**OLD, "url": f"{fake.url}/"}
+        history, status = ANSWER["history"][:1], {"state": "completed"}
+        answer = {**ANSWER, "status": status, "kind": "task", "history": history, "metadata": {}}
+        fake.answers["message/send"] = lambda _: answer
+    else:
+        fake.card = interfaces(fake)
+        fake.answers["SendMessage"] = lambda _: {"task": ANSWER}
+    reply = await ask(fake)
+    assert reply.text == "done"
+    assert [part.kind for part in reply.artifacts[0].parts] == ["text", "data", "data"]
+    assert [artifact.artifact_id for artifact in reply.artifacts] == ["idx-0", "idx-1"]
+    assert reply.task is not None
+    assert all(message.message_id for message in reply.task.history)
+
+
+@pytest.mark.parametrize("method", ["message/send", "message/stream"])
+async def test_unknown_is_an_end(fake: FakeAgent, method: str) -> None:
+    is_streaming = method == "message/stream"
+    fake.card = {
+        **OLD,
+        "url": f"{fake.url}/",
+        "capabilities": {"streaming": is_streaming},
+    }
+    status = {"state": "unknown"}
+    task = {"kind": "task", "id": "t", "contextId": "c", "status": {"state": "working"}}
+    update = {"kind": "status-update", "taskId": "t", "contextId": "c", "status": status}
+    fake.answers["message/send"] = lambda _: {**task, "status": status}
+    fake.answers["message/stream"] = lambda _: Frames([task, {**update, "final": True}])
+    reply = await ask(fake)
+    assert reply.state is not None
+    assert reply.state.is_terminal
+    assert [each.method for each in fake.asked if each.method != "card"] == [method]
+
+
+# --- results without the member around them -------------------------------------------------------
+
+
+async def test_results_of_1_0_are_also_known_by_their_kind(fake: FakeAgent) -> None:
+    """LangGraph's server streams so."""
+    fake.card = interfaces(fake, **STREAMING)
+    of = {"taskId": "t", "contextId": "c"}
+    fake.answers["SendStreamingMessage"] = lambda _: Frames(
+        [
+            {"kind": "status-update", **of, "status": {"state": "TASK_STATE_WORKING"}},
+            {
+                "kind": "artifact-update",
+                **of,
+                "artifact": {"artifactId": "a", "parts": [{"kind": "text", "text": "done"}]},
+            },
+            {
+                "kind": "status-update",
+                **of,
+                "status": {"state": "TASK_STATE_COMPLETED"},
+                "final": True,
+            },
+        ]
+    )
+    reply = await ask(fake)
+    assert (reply.text, reply.state and reply.state.name) == ("done", "COMPLETED")
