@@ -134,3 +134,94 @@ async def test_results_of_1_0_are_also_known_by_their_kind(fake: FakeAgent) -> N
     )
     reply = await ask(fake)
     assert (reply.text, reply.state and reply.state.name) == ("done", "COMPLETED")
+
+
+# --- what is said while a task goes on ------------------------------------------------------------
+
+OF: dict[str, Any] = {"taskId": "t", "contextId": "c"}
+
+
+def token(text: str) -> dict[str, Any]:
+    """Return a message as agno sends it for each token."""
+    parts = [{"kind": "text", "text": text}]
+    return {"kind": "message", "messageId": "m", "role": "agent", **OF, "parts": parts}
+
+
+def update(state: str, *texts: str) -> dict[str, Any]:
+    status: dict[str, Any] = {"state": state}
+    if texts:
+        parts = [{"kind": "text", "text": text} for text in texts]
+        status["message"] = {"messageId": texts[0], "role": "agent", "parts": parts}
+    return {"kind": "status-update", **OF, "status": status, "final": state == "completed"}
+
+
+def streams(fake: FakeAgent, *frames: object) -> None:
+    fake.card = {**OLD, "url": f"{fake.url}/", "capabilities": {"streaming": True}}
+    fake.answers["message/stream"] = lambda _: Frames(list(frames))
+
+
+async def test_a_message_for_each_token_is_no_end(fake: FakeAgent) -> None:
+    """The server of agno streams so, and tells the task behind its end."""
+    task = {
+        "kind": "task",
+        "id": "t",
+        "contextId": "c",
+        "status": {"state": "completed"},
+        "history": [{**token("one two"), "metadata": {"metrics": 1}}],
+        "artifacts": [{"artifactId": "a", "parts": [{"kind": "data", "data": {"n": 1}}]}],
+    }
+    streams(fake, update("working"), token("one "), token("two"), update("completed"), task)
+    async with connect(fake.url, cards=CardCache()) as agent:
+        stream = agent.stream("hi")
+        told = [event.text async for event in stream if event.kind == "message"]
+    assert told == ["one ", "two"]
+    assert (stream.reply.text, stream.reply.data) == ("one two", {"n": 1})
+    assert stream.reply.state is not None
+    assert stream.reply.state.name == "COMPLETED"
+
+
+async def test_tokens_are_one_text_where_no_task_follows(fake: FakeAgent) -> None:
+    streams(fake, update("working"), token("one "), token("two"), update("completed"))
+    assert (await ask(fake)).text == "one two"
+
+
+async def test_a_message_behind_which_nothing_comes_is_the_answer(fake: FakeAgent) -> None:
+    streams(fake, update("working"), token("done"))
+    reply = await ask(fake)
+    assert (reply.text, reply.task) == ("done", None)
+    assert not fake.calls("tasks/get")
+
+
+# --- answers in other places ----------------------------------------------------------------------
+
+
+async def test_what_was_said_last_is_the_answer_where_there_is_no_other(fake: FakeAgent) -> None:
+    """AgentStack answers with messages of a task at work, and ends it without one."""
+    streams(fake, update("working", "thinking"), update("working", "four"), update("completed"))
+    assert (await ask(fake)).text == "four"
+
+
+async def test_a_question_is_no_answer_to_what_was_said_after_it(fake: FakeAgent) -> None:
+    fake.card = interfaces(fake)
+    agent = {"messageId": "q", "role": "ROLE_AGENT", "parts": [{"text": "which?"}]}
+    user = {"messageId": "u", "role": "ROLE_USER", "parts": [{"text": "that"}]}
+    task = {"id": "t", "status": {"state": "TASK_STATE_COMPLETED"}, "history": [agent, user]}
+    fake.answers["SendMessage"] = lambda _: {"task": task}
+    assert (await ask(fake)).text == ""
+
+
+async def test_an_interrupt_of_strands_is_answered_by_its_name(fake: FakeAgent) -> None:
+    fake.card = {**OLD, "url": f"{fake.url}/"}
+    pending = {"interrupts": [{"interruptId": "i-1", "name": "approval", "reason": None}]}
+    parts = [{"kind": "text", "text": "go on?"}, {"kind": "data", "data": pending}]
+    question = {"messageId": "q", "role": "agent", "parts": parts}
+    status = {"state": "input-required", "message": question}
+    task = {"kind": "task", "id": "t", "contextId": "c", "status": status}
+    fake.answers["message/send"] = lambda _: task
+    async with connect(fake.url, cards=CardCache()) as agent:
+        reply = await agent.send("hi")
+        fake.answers["message/send"] = lambda _: {**task, "status": {"state": "completed"}}
+        await reply.answer("yes")
+    sent = fake.calls("message/send")[-1].params["message"]
+    response = {"interruptId": "i-1", "response": "yes"}
+    assert sent["parts"] == [{"kind": "data", "data": {"interruptResponse": response}}]
