@@ -21,7 +21,7 @@ from dragoman.cli.views.task import message_lines
 from dragoman.clock import SystemClock
 from dragoman.dialects.v1_0.codec import V1_0_DIALECT
 from dragoman.errors import A2AError, UsageError
-from dragoman.model.documents import EventDocument, TaskDocument
+from dragoman.model.documents import TaskDocument
 from dragoman.model.messages import Message, Role
 from dragoman.model.operations import Operation, SendMessageConfiguration, SendMessageRequest
 
@@ -83,18 +83,17 @@ async def _follow(
 ) -> TaskDocument | Message:
     """Follow what comes of the message, live or in silence, and return what it comes to."""
     note_polling(invocation, session.card)
-    last: EventDocument | None = None
     is_live, is_told = invocation.settings[STREAM], False
     followed = beyond_authorization(invocation, session.follower, session.follower.send(request))
     async with aclosing(followed) as events:
-        async for last in events:
+        async for event in events:
             if is_live:
-                show_event(invocation, last)
+                show_event(invocation, event)
             elif invocation.progress.task_id and not is_told:
                 # At once, so that whoever interrupts knows what to go on with.
                 invocation.output.note(invocation.progress.summary())
                 is_told = True
-    return await session.follower.outcome(last)
+    return await session.follower.outcome()
 
 
 def _save(invocation: Invocation, document: TaskDocument) -> None:

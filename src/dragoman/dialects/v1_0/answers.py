@@ -49,6 +49,9 @@ _logger = logging.getLogger(__name__)
 _DEMANDS: Final = frozenset({"security_schemes", "security_requirements"})
 """Members that must be read: a client that missed them would call without what is demanded."""
 
+_NEEDED: Final = _DEMANDS | {"supported_interfaces"}
+"""Members that must be of their type: of a card without interfaces nothing can be made."""
+
 _FOLLOWED: Final = "status"
 """Nothing stands in for it: what does not tell where its task stands cannot be followed."""
 
@@ -162,7 +165,7 @@ class _ObjectReader:
             try:
                 found[member.field] = _converted(member.read(item, place), member.kind, place)
             except InvalidParamsError as problem:
-                if member.field in _DEMANDS:
+                if member.field in _NEEDED:
                     raise
                 lost.append(problem)
         return found, lost
