@@ -55,3 +55,41 @@ def test_what_a_stream_has_told_is_shown_although_the_task_knows_less(
     result = alone.to(old.url)("send", "2 + 2?", "--a2a-version", "0.3")
     assert (result.code, result.field("State")) == (0, "TASK_STATE_COMPLETED")
     assert "four" in result.out
+
+
+# --- follow-ups -----------------------------------------------------------------------------------
+
+PENDING = {"interrupts": [{"interruptId": "i-1", "name": "approval"}]}
+
+
+def asking(*parts: dict[str, Any]) -> dict[str, Any]:
+    """Return a task of 0.3 that waits for an answer."""
+    question = {
+        "messageId": "q",
+        "role": "agent",
+        "parts": [{"kind": "text", "text": "so?"}, *parts],
+    }
+    status = {"state": "input-required", "message": question}
+    return {"kind": "task", "id": "t", "contextId": "c", "status": status}
+
+
+def test_an_answer_names_task_and_context(alone: Cli, old: FakeAgent) -> None:
+    old.answers["message/stream"] = lambda _: Frames([asking()])
+    cli = alone.to(old.url)
+    result = cli("send", "hi", "--a2a-version", "0.3")
+    assert "--task-id=t --context-id=c" in result.field("Resume")
+    old.answers["tasks/get"] = lambda _: asking()
+    old.answers["message/stream"] = lambda _: Frames([update("completed", "thanks")])
+    assert cli("send", "yes", "--task-id=t", "--a2a-version", "0.3").code == 0
+    sent = old.calls("message/stream")[-1].params["message"]
+    assert (sent["taskId"], sent["contextId"]) == ("t", "c")
+
+
+def test_an_interrupt_of_strands_is_answered_by_its_name(alone: Cli, old: FakeAgent) -> None:
+    old.answers["tasks/get"] = lambda _: asking({"kind": "data", "data": PENDING})
+    old.answers["message/stream"] = lambda _: Frames([update("completed")])
+    answer = ("send", "yes", "--task-id=t", "--context-id=c", "--a2a-version", "0.3")
+    assert alone.to(old.url)(*answer).code == 0
+    response = {"interruptResponse": {"interruptId": "i-1", "response": "yes"}}
+    sent = old.calls("message/stream")[-1].params["message"]
+    assert sent["parts"] == [{"kind": "data", "data": response}]

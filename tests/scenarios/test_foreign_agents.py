@@ -225,3 +225,17 @@ async def test_an_interrupt_of_strands_is_answered_by_its_name(fake: FakeAgent) 
     sent = fake.calls("message/send")[-1].params["message"]
     response = {"interruptId": "i-1", "response": "yes"}
     assert sent["parts"] == [{"kind": "data", "data": {"interruptResponse": response}}]
+
+
+async def test_a_message_to_a_task_is_sent_with_its_context(fake: FakeAgent) -> None:
+    fake.card = interfaces(fake)
+    task = {"id": "t", "contextId": "c", "status": {"state": "TASK_STATE_INPUT_REQUIRED"}}
+    fake.answers["GetTask"] = lambda _: task
+    done = {**task, "status": {"state": "TASK_STATE_COMPLETED"}}
+    fake.answers["SendMessage"] = lambda _: {"task": done}
+    async with connect(fake.url, cards=CardCache()) as agent:
+        await agent.task("t").send("yes")
+        await agent.send("yes", task_id="t")
+        await agent.start("yes", task_id="t")
+    contexts = [call.params["message"]["contextId"] for call in fake.calls("SendMessage")]
+    assert contexts == ["c", "c", "c"]

@@ -18,6 +18,8 @@ from dragoman.cli.session.saving import plan_files, write_files
 from dragoman.cli.session.session import Session, with_agent
 from dragoman.cli.views.outcome import note_polling, show_end, show_event, show_message, show_task
 from dragoman.cli.views.task import message_lines
+from dragoman.client.results.client_tools import addressed
+from dragoman.client.results.sending import in_context
 from dragoman.clock import SystemClock
 from dragoman.dialects.v1_0.codec import V1_0_DIALECT
 from dragoman.errors import A2AError, UsageError
@@ -62,6 +64,8 @@ def _run(invocation: Invocation) -> int:
 
 async def _send(invocation: Invocation, session: Session, request: SendMessageRequest) -> None:
     output = invocation.output
+    if invocation.settings[_REQUEST_PAYLOAD] is None:
+        request = await _answering(session, request)
     if output.is_verbose and not output.is_json:
         output.print(message_lines(request.message, is_verbose=True).gap().text())
     if request.configuration is not None and request.configuration.return_immediately:
@@ -76,6 +80,16 @@ async def _send(invocation: Invocation, session: Session, request: SendMessageRe
         show_message(invocation, answer)
     else:
         show_task(invocation, answer, is_response=True)
+
+
+async def _answering(session: Session, request: SendMessageRequest) -> SendMessageRequest:
+    """Return a message to a task as that task wants it: in its context, to what it asks."""
+    request, task = await in_context(session.service, request, session.call)
+    parts = request.message.parts
+    if task is None or not task.status.state.is_interrupted or len(parts) != 1:
+        return request
+    answer = addressed(task.status.message, parts[0].text) if parts[0].text is not None else ()
+    return replace(request, message=replace(request.message, parts=answer or parts))
 
 
 async def _follow(

@@ -100,7 +100,9 @@ class Progress:
 
     def answer_command(self) -> str:
         """Return the command that answers what the task waits for."""
-        return shlex.join(self._words("send", f"--task-id={self.task_id}", "YOUR ANSWER"))
+        context = [f"--context-id={self.context_id}"] if self.context_id else []
+        ids = [f"--task-id={self.task_id}", *context]
+        return shlex.join(self._words("send", *ids, "YOUR ANSWER"))
 
     def chat_command(self) -> str:
         """Return the command that goes on with the conversation, and with a task that waits."""
