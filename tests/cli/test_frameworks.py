@@ -35,7 +35,7 @@ def old(fake: FakeAgent) -> FakeAgent:
 def test_an_answer_of_a_task_at_work_is_shown(alone: Cli, old: FakeAgent, way: list[str]) -> None:
     frames = [update("working", "thinking"), update("working", "four"), update("completed")]
     old.answers["message/stream"] = lambda _: Frames(frames)
-    result = alone.to(old.url)("send", "2 + 2?", "--a2a-version", "0.3", *way)
+    result = alone.to(old.url)("send", "2 + 2?", *way)
     assert result.code == 0, result
     assert "four" in result.out
 
@@ -52,7 +52,7 @@ def test_what_a_stream_has_told_is_shown_although_the_task_knows_less(
         "contextId": "c",
         "status": {"state": "completed"},
     }
-    result = alone.to(old.url)("send", "2 + 2?", "--a2a-version", "0.3")
+    result = alone.to(old.url)("send", "2 + 2?")
     assert (result.code, result.field("State")) == (0, "TASK_STATE_COMPLETED")
     assert "four" in result.out
 
@@ -76,11 +76,11 @@ def asking(*parts: dict[str, Any]) -> dict[str, Any]:
 def test_an_answer_names_task_and_context(alone: Cli, old: FakeAgent) -> None:
     old.answers["message/stream"] = lambda _: Frames([asking()])
     cli = alone.to(old.url)
-    result = cli("send", "hi", "--a2a-version", "0.3")
+    result = cli("send", "hi")
     assert "--task-id=t --context-id=c" in result.field("Resume")
     old.answers["tasks/get"] = lambda _: asking()
     old.answers["message/stream"] = lambda _: Frames([update("completed", "thanks")])
-    assert cli("send", "yes", "--task-id=t", "--a2a-version", "0.3").code == 0
+    assert cli("send", "yes", "--task-id=t").code == 0
     sent = old.calls("message/stream")[-1].params["message"]
     assert (sent["taskId"], sent["contextId"]) == ("t", "c")
 
@@ -88,7 +88,7 @@ def test_an_answer_names_task_and_context(alone: Cli, old: FakeAgent) -> None:
 def test_an_interrupt_of_strands_is_answered_by_its_name(alone: Cli, old: FakeAgent) -> None:
     old.answers["tasks/get"] = lambda _: asking({"kind": "data", "data": PENDING})
     old.answers["message/stream"] = lambda _: Frames([update("completed")])
-    answer = ("send", "yes", "--task-id=t", "--context-id=c", "--a2a-version", "0.3")
+    answer = ("send", "yes", "--task-id=t", "--context-id=c")
     assert alone.to(old.url)(*answer).code == 0
     response = {"interruptResponse": {"interruptId": "i-1", "response": "yes"}}
     sent = old.calls("message/stream")[-1].params["message"]

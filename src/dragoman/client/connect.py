@@ -28,7 +28,7 @@ from dragoman.client.transports.dialing import Dialer
 from dragoman.client.transports.http_pool import HttpPool
 from dragoman.client.transports.tls import Tls
 from dragoman.clock import SystemClock
-from dragoman.dialects.negotiation import Version, parse_version
+from dragoman.dialects.negotiation import V1_0, Version, parse_version
 from dragoman.dialects.registry import called_as
 from dragoman.egress import Egress
 from dragoman.errors import UsageError
@@ -55,6 +55,7 @@ async def connect(
     address: Address,
     *,
     version: str | None = None,
+    downgrade: bool = True,
     binding: str | Sequence[str] = (),
     tenant: str | None = None,
     headers: Mapping[str, str] | None = None,
@@ -84,6 +85,8 @@ async def connect(
         address: where the agent is. A card that is given is used as it is, and an interface alone
             is called without looking at a card.
         version: the only version to speak, such as ``1.0``; otherwise what the card prefers.
+        downgrade: also speak versions before 1.0 to an agent whose card declares a newer one, if
+            the card prefers that or the agent does not understand the newer one.
         binding: ``JSONRPC``, ``HTTP+JSON`` or ``GRPC``, or several of them, the best first. Where
             the card has none of these, its own order counts.
         tenant: the one whose interfaces to use; otherwise the card's order counts.
@@ -156,6 +159,9 @@ async def connect(
             installed=_usable(auth, is_guarded=name is not None),
             profiles=(*found.reading.profiles, *chosen),
         )
+        if not downgrade:
+            newest = tuple(offer for offer in offers if offer.version >= V1_0)
+            offers = newest or offers
         dialer = Dialer(
             card,
             pool,

@@ -19,6 +19,7 @@ from dragoman.cli.options.options import (
     ENDPOINT,
     INSECURE,
     LEGACY,
+    STRICT,
     TENANT,
     TRANSPORT,
 )
@@ -32,7 +33,7 @@ from dragoman.model.cards import AgentInterface
 __all__ = ("FLOOR", "Target", "certificate_of", "target_of", "tls_of")
 
 FLOOR: Final = "1.0"
-"""The version that is spoken unless an older one is asked for: nothing is downgraded in silence."""
+"""The oldest version that is spoken without a word: nothing is downgraded in silence."""
 
 
 class Target(Struct, frozen=True):
@@ -42,11 +43,13 @@ class Target(Struct, frozen=True):
         address: where the card is, or where that is to be looked up, or the interface itself.
         version: the only one to speak; None if any will do.
         bindings: those to prefer, the best first.
+        downgrade: speak versions before 1.0 also where the card declares a newer one.
     """
 
     address: str | Path | AgentInterface | CatalogReference
     version: str | None
     bindings: tuple[Binding, ...]
+    downgrade: bool = False
 
 
 def target_of(settings: Settings, folder: Path) -> Target:
@@ -55,7 +58,8 @@ def target_of(settings: Settings, folder: Path) -> Target:
     Raises:
         UsageError: they name none, or two, or leave open how to speak to it.
     """
-    version = settings[A2A_VERSION] or (None if settings[LEGACY] else FLOOR)
+    version = settings[A2A_VERSION] or (FLOOR if settings[STRICT] else None)
+    downgrade = settings[LEGACY]
     # A binding of somebody's own is no mistake: where a card has another, that is taken.
     bindings: tuple[Binding, ...] = tuple(
         name for wish in settings[TRANSPORT] for name in BINDINGS if name == wish
@@ -65,7 +69,7 @@ def target_of(settings: Settings, folder: Path) -> Target:
             raise UsageError("--tenant is for --endpoint: a card names the tenant itself")
         reference = settings[AGENT_CARD] or ""
         entry = catalog_reference(reference, settings[CATALOG], folder)
-        return Target(entry or _place(reference, folder), version, bindings)
+        return Target(entry or _place(reference, folder), version, bindings, downgrade)
     if len(settings[TRANSPORT]) != 1 or not bindings:
         raise UsageError(f"--endpoint needs exactly one --transport: {', '.join(BINDINGS)}")
     interface = AgentInterface(
@@ -74,7 +78,7 @@ def target_of(settings: Settings, folder: Path) -> Target:
         protocol_version=version or FLOOR,
         tenant=settings[TENANT] or "",
     )
-    return Target(interface, version, bindings)
+    return Target(interface, version, bindings, downgrade)
 
 
 def tls_of(settings: Settings, folder: Path) -> Tls:
