@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import random
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -17,6 +18,9 @@ from dragoman.bindings.grpc.base import is_installed
 from dragoman.client.agent import RemoteAgent
 from dragoman.client.caller import Caller
 from dragoman.client.discovery.card_cache import CardCache
+from dragoman.client.discovery.cards import read_card
+from dragoman.client.discovery.catalog_reference import catalog_reference
+from dragoman.client.discovery.catalogs import HeldCard, locate
 from dragoman.client.discovery.finding import Address, get_card
 from dragoman.client.discovery.offers import BINDINGS, Binding, binding_named, offers_of
 from dragoman.client.following.polling import POLL_SECONDS
@@ -43,6 +47,8 @@ if TYPE_CHECKING:
     from dragoman.model.base import JsonObject
 
 __all__ = ("Address", "connect", "guarded_client", "name_in")
+
+_logger = logging.getLogger(__name__)
 
 _CARDS: Final = CardCache()
 """The cards that this process has fetched."""
@@ -82,7 +88,8 @@ async def connect(
     then; an interface of it is chosen by the first call, which may be that for the extended card.
 
     Args:
-        address: where the agent is. A card that is given is used as it is, and an interface alone
+        address: where the agent is, or ``CATALOG@ENTRY``: an entry of an AI catalog, which is a
+            host, a URL or a path. A card that is given is used as it is, and an interface alone
             is called without looking at a card.
         version: the only version to speak, such as ``1.0``; otherwise what the card prefers.
         downgrade: also speak versions before 1.0 to an agent whose card declares a newer one, if
@@ -135,6 +142,8 @@ async def connect(
         pool = HttpPool(tls, http)
         stack.push_async_callback(pool.aclose)
         demanded = _demanded(trust)
+        if name is None:
+            address = await _located(address, pool)
         found = await get_card(
             address,
             pool=pool,
@@ -181,6 +190,15 @@ async def connect(
         if extended_card and card.capabilities.extended_agent_card:
             await agent.extended_card()
         yield agent
+
+
+async def _located(address: Address, pool: HttpPool) -> Address:
+    """Return what an entry of a catalog leads to; any other address as it is."""
+    entry = catalog_reference(address, None, Path()) if isinstance(address, str) else None
+    if entry is None:
+        return address
+    found = await locate(entry, pool=pool, folder=Path(), tell=_logger.warning)
+    return read_card(*found).card if isinstance(found, HeldCard) else found
 
 
 def name_in(address: Address, directory: Directory | None) -> str | None:

@@ -23,7 +23,6 @@ from dragoman.cli.errors import (
     CliError,
 )
 from dragoman.cli.options import values
-from dragoman.cli.options.catalog_reference import CatalogReference
 from dragoman.cli.options.options import (
     A2A_VERSION,
     AGENT_CARD,
@@ -47,6 +46,7 @@ from dragoman.cli.session.target import FLOOR, certificate_of, target_of, tls_of
 from dragoman.cli.session.wire_log import WireLog
 from dragoman.cli.views.conformance import Report
 from dragoman.client.discovery.cards import read_card
+from dragoman.client.discovery.catalog_reference import CatalogReference
 from dragoman.client.errors import CardInvalidError
 from dragoman.client.transports.http_pool import HttpPool
 from dragoman.clock import SystemClock

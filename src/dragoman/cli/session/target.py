@@ -8,7 +8,6 @@ from typing import Final
 from msgspec import Struct
 
 from dragoman.auth.outgoing.certificates import ClientCertificate
-from dragoman.cli.options.catalog_reference import CatalogReference, catalog_reference
 from dragoman.cli.options.options import (
     A2A_VERSION,
     AGENT_CARD,
@@ -25,6 +24,7 @@ from dragoman.cli.options.options import (
 )
 from dragoman.cli.options.settings import Level, Settings
 from dragoman.client.discovery.addresses import file_path
+from dragoman.client.discovery.catalog_reference import CatalogReference, catalog_reference
 from dragoman.client.discovery.offers import BINDINGS, Binding
 from dragoman.client.transports.tls import Tls
 from dragoman.errors import UsageError
