@@ -10,6 +10,7 @@ import pytest
 from dragoman import connect
 from dragoman.client.discovery.card_cache import CardCache
 from dragoman.client.results.reply import AgentReply
+from dragoman.model.operations import ListTaskPushNotificationConfigsRequest
 from tests.cli.fake import FakeAgent, Frames, fake_agent
 
 STREAMING = {"capabilities": {"streaming": True}}
@@ -239,3 +240,14 @@ async def test_a_message_to_a_task_is_sent_with_its_context(fake: FakeAgent) -> 
         await agent.start("yes", task_id="t")
     contexts = [call.params["message"]["contextId"] for call in fake.calls("SendMessage")]
     assert contexts == ["c", "c", "c"]
+
+
+async def test_null_is_no_webhook_in_0_1(fake: FakeAgent) -> None:
+    modes = {"defaultInputModes": ["text"], "authentication": {"schemes": []}}
+    capabilities = {"pushNotifications": True}
+    fake.card = {"name": "Old", "url": f"{fake.url}/", "capabilities": capabilities, **modes}
+    fake.answers["tasks/pushNotification/get"] = lambda _: None
+    request = ListTaskPushNotificationConfigsRequest(task_id="t")
+    async with connect(fake.url, cards=CardCache(), version="0.1") as agent:
+        page = await agent.service.list_task_push_notification_configs(request, agent.call)
+    assert page.configs == ()

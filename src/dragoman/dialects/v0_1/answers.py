@@ -5,7 +5,7 @@ They are read member by member: a client takes what the field sends (0.x referen
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
@@ -13,6 +13,7 @@ from dragoman.dialects.fields import Fields, read_json
 from dragoman.dialects.legacy.tolerant import read_any_part, read_said, read_status
 from dragoman.dialects.v0_1.push import read_task_config
 from dragoman.dialects.v0_1.wire import STATE_MARK
+from dragoman.errors import TaskNotFoundError
 from dragoman.model.events import StreamResponse, TaskArtifactUpdateEvent, TaskStatusUpdateEvent
 from dragoman.model.messages import Message
 from dragoman.model.operations import Empty, ListTaskPushNotificationConfigsResponse, Operation
@@ -31,23 +32,35 @@ def decode_result(operation: Operation, data: bytes) -> Received:
 
     Raises:
         JSONParseError, InvalidParamsError: it is none; the violation says why.
+        TaskNotFoundError: the task has no webhook.
     """
     if operation is Operation.DELETE_TASK_PUSH_NOTIFICATION_CONFIG:
         return Empty()  # whatever an agent says to a webhook that was set to null
-    answer = Fields(read_json(data))
+    if operation in _ABOUT_PUSH:
+        return _read_webhooks(operation, Fields(read_json(data) or {}))
+    return _read_task(Fields(read_json(data)))
+
+
+_ABOUT_PUSH: Final = frozenset(
+    {
+        Operation.CREATE_TASK_PUSH_NOTIFICATION_CONFIG,
+        Operation.GET_TASK_PUSH_NOTIFICATION_CONFIG,
+        Operation.LIST_TASK_PUSH_NOTIFICATION_CONFIGS,
+    }
+)
+
+
+def _read_webhooks(operation: Operation, answer: Fields) -> Received:
+    # 2.4: null, here or in place of the whole answer, or an empty object is no webhook.
+    has_one = bool(answer.get("pushNotificationConfig"))
     match operation:
-        case (
-            Operation.CREATE_TASK_PUSH_NOTIFICATION_CONFIG
-            | Operation.GET_TASK_PUSH_NOTIFICATION_CONFIG
-        ):
-            return read_task_config(answer)
         case Operation.LIST_TASK_PUSH_NOTIFICATION_CONFIGS:
-            # 2.4: null or an empty object is no webhook.
-            has_one = bool(answer.get("pushNotificationConfig"))
             configs = (read_task_config(answer),) if has_one else ()
             return ListTaskPushNotificationConfigsResponse(configs=configs)
+        case Operation.GET_TASK_PUSH_NOTIFICATION_CONFIG if not has_one:
+            raise TaskNotFoundError(answer.text("id"))  # as 1.0 says that there is none
         case _:
-            return _read_task(answer)
+            return read_task_config(answer)
 
 
 def decode_event(data: bytes) -> StreamResponse:

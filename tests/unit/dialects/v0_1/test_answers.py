@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from dragoman.dialects.v0_1.codec import V0_1_DIALECT
 from dragoman.dialects.v0_1.methods import CALLS
-from dragoman.errors import FieldViolation, InvalidParamsError, JSONParseError
+from dragoman.errors import FieldViolation, InvalidParamsError, JSONParseError, TaskNotFoundError
 from dragoman.model.events import StreamResponse, TaskArtifactUpdateEvent, TaskStatusUpdateEvent
 from dragoman.model.messages import Message, Role
 from dragoman.model.operations import Empty, ListTaskPushNotificationConfigsResponse, Operation
@@ -173,6 +173,7 @@ def test_a_webhook_is_read(operation: Operation) -> None:
         (HOOK, (CONFIG,)),
         ('{"id":"t","pushNotificationConfig":null}', ()),
         ('{"id":"t","pushNotificationConfig":{}}', ()),
+        ("null", ()),
     ],
 )
 def test_the_webhooks_of_a_task_are_one_or_none(
@@ -181,6 +182,12 @@ def test_the_webhooks_of_a_task_are_one_or_none(
     assert V0_1_DIALECT.decode_result(
         Operation.LIST_TASK_PUSH_NOTIFICATION_CONFIGS, data.encode()
     ) == ListTaskPushNotificationConfigsResponse(configs=configs)
+
+
+@pytest.mark.parametrize("data", [b"null", b'{"id":"t","pushNotificationConfig":null}'])
+def test_a_task_without_a_webhook_has_none_to_show(data: bytes) -> None:
+    with pytest.raises(TaskNotFoundError):
+        V0_1_DIALECT.decode_result(Operation.GET_TASK_PUSH_NOTIFICATION_CONFIG, data)
 
 
 def test_a_cleared_webhook_leaves_nothing() -> None:
