@@ -243,7 +243,7 @@ async def test_a_message_to_a_task_is_sent_with_its_context(fake: FakeAgent) -> 
 
 
 async def test_null_is_no_webhook_in_0_1(fake: FakeAgent) -> None:
-    modes = {"defaultInputModes": ["text"], "authentication": {"schemes": []}}
+    modes: dict[str, Any] = {"defaultInputModes": ["text"], "authentication": {"schemes": []}}
     capabilities = {"pushNotifications": True}
     fake.card = {"name": "Old", "url": f"{fake.url}/", "capabilities": capabilities, **modes}
     fake.answers["tasks/pushNotification/get"] = lambda _: None

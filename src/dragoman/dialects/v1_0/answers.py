@@ -49,11 +49,11 @@ _logger = logging.getLogger(__name__)
 _DEMANDS: Final = frozenset({"security_schemes", "security_requirements"})
 """Members that must be read: a client that missed them would call without what is demanded."""
 
-_NEEDED: Final = _DEMANDS | {"supported_interfaces"}
-"""Members that must be of their type: of a card without interfaces nothing can be made."""
+_ESSENTIAL: Final = frozenset({"status", "supported_interfaces"})
+"""Members that nothing stands in for: without them it is no task that can be followed, and no card
+of this version."""
 
-_FOLLOWED: Final = "status"
-"""Nothing stands in for it: what does not tell where its task stands cannot be followed."""
+_NEEDED: Final = _DEMANDS | _ESSENTIAL
 
 StandIn: TypeAlias = Callable[[Mapping[str, Any], str], object]
 """Takes the members that are known by now, and the path of the object."""
@@ -184,6 +184,8 @@ def _place(path: str, name: str) -> str:
 
 def _stand_in(kind: type[Struct], field: shapes.Field) -> StandIn:
     """Return what makes a required member that was left out, or refuses the object."""
+    if field.name in _ESSENTIAL:
+        return _refuse(field.encode_name)
     if (kind, field.name) in _STAND_INS:
         return _STAND_INS[kind, field.name]
     match field.type:
@@ -195,7 +197,7 @@ def _stand_in(kind: type[Struct], field: shapes.Field) -> StandIn:
             return lambda _found, _path: 0
         case shapes.EnumType() as enum:
             return lambda _found, _path: _OTHERWISE[enum.cls]
-        case shapes.StructType() as inner if field.name != _FOLLOWED:
+        case shapes.StructType() as inner:
             # As if it were there and empty.
             return lambda _found, path: answer_reader(inner.cls)({}, path)
         case _:

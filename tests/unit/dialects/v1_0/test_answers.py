@@ -64,12 +64,18 @@ def test_what_makes_no_answer_is_refused_by_path(wire: object, field: str) -> No
     assert refused(SendMessageResponse, wire) == field
 
 
+@pytest.mark.parametrize("card", [{"name": "A"}, {"name": "A", "url": "https://a.example/"}])
+def test_what_has_no_interfaces_is_no_card_of_1_0(card: dict[str, object]) -> None:
+    assert refused(AgentCard, card) == "supportedInterfaces"
+
+
 @pytest.mark.parametrize(
     "demand",
     [{"securityRequirements": [5]}, {"securitySchemes": {"key": {"type": "apiKey"}}}],
 )
 def test_what_a_card_demands_must_be_read(demand: dict[str, object]) -> None:
-    assert refused(AgentCard, {"name": "A", **demand}).startswith(next(iter(demand)))
+    card = {"name": "A", "supportedInterfaces": [], **demand}
+    assert refused(AgentCard, card).startswith(next(iter(demand)))
 
 
 # --- words of other versions ----------------------------------------------------------------------
