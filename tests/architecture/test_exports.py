@@ -87,6 +87,7 @@ SURFACE: Final = {
         "CardNotFoundError",
         "CardTrust",
         "CardUntrustedError",
+        "CatalogError",
         "ClientError",
         "Conversation",
         "CutError",

@@ -11,6 +11,9 @@ from threading import Thread
 
 import pytest
 
+from dragoman import connect
+from dragoman.auth.outgoing.credentials import Bearer
+from dragoman.client import CardCache, CatalogError
 from tests.cli.calling import Cli
 from tests.cli.fake import CARD_PATH, FakeAgent, card, task
 
@@ -249,3 +252,26 @@ def test_a_catalog_of_the_user_may_lead_to_files(alone: Cli, agent: FakeAgent) -
     (folder / "card.json").write_text(json.dumps(card(agent.url)))
     (folder / "c.json").write_text(catalog(entry("a:b", url="card.json")))
     assert get(alone, f"{Path('deep', 'c.json')}@b") == 0
+
+
+# --- the same by connect --------------------------------------------------------------------------
+
+
+async def test_connect_finds_an_agent_in_a_catalog(site: Site, agent: FakeAgent) -> None:
+    held = entry("x:held", data=card(agent.url))
+    site.pages[WELL_KNOWN] = catalog(held, entry("x:told", url="/card.json"))
+    site.pages["/card.json"] = json.dumps(card(agent.url))
+    for name in ("held", "told"):
+        async with connect(f"{site.url}/@{name}", cards=CardCache()) as found:
+            assert (await found.task("t-1").get()).task_id == "t-1"
+    with pytest.raises(CatalogError, match="has no agent 'other'"):
+        async with connect(f"{site.url}/@other"):
+            pass
+
+
+async def test_connect_shows_no_header_to_a_catalog(site: Site, agent: FakeAgent) -> None:
+    site.pages[WELL_KNOWN] = catalog(entry("a:b", data=card(agent.url)))
+    shown = {"X-Secret": "s"}
+    async with connect(f"{site.url}/@b", headers=shown, auth=Bearer("s"), cards=CardCache()):
+        pass
+    assert not any({"X-Secret", "Authorization"} & headers.keys() for _, headers in site.asked)

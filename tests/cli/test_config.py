@@ -59,7 +59,7 @@ def test_default_001_every_default_is_visible(alone: Cli) -> None:
         "send waits, task get does not",
         "default: text",
         "concise",
-        "what both speak, at least 1.0",
+        "what both speak, at least 1.0 if the card has it",
         "certificates are verified",
         "default: 2s",
         "default: 5m",

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.cli.calling import Cli, Result
+from tests.cli.fake import FakeAgent, card
 from tests.cli.mini_agent import MiniAgent, Raw, Refused, Stream, mini_agent
 from tests.support.serving import AgentProcess
 
@@ -301,6 +302,27 @@ BROKEN: dict[str, tuple[str, Callable[[Any], object], str, str]] = {
         "/supportedInterfaces: is missing",
     ),
 }
+
+
+def test_conform_001_an_empty_text_says_the_same_as_none(alone: Cli, mini: MiniAgent) -> None:
+    part = {"text": "", "filename": "", "mediaType": ""}
+    artifact = {"artifactId": "a", "name": "", "parts": [part]}
+    mini.wrong["SendMessage"] = lambda _: {"task": {**TASK, "artifacts": [artifact]}}
+    assert "send.answer" not in failures(checked(alone, mini))
+
+
+@pytest.mark.parametrize("time", ["2026-01-01T00:00:00.123456+00:00", "2026-01-01T01:00:00"])
+def test_conform_001_a_time_of_0_3_may_be_any_of_iso_8601(
+    alone: Cli, fake: FakeAgent, time: str
+) -> None:
+    fake.card = {**card(fake.url), "protocolVersion": "0.3.0", "url": f"{fake.url}/"}
+    del fake.card["supportedInterfaces"]  # type: ignore[attr-defined] - it is a dict
+    task = {"kind": "task", "id": "t", "contextId": "c"}
+    status = {"state": "completed", "timestamp": time}
+    fake.answers["message/send"] = lambda _: {**task, "status": status}
+    result = alone("conformance", fake.url, "-o", "json", "--check-timeout", "2s")
+    (answer,) = [row for row in result.json["checks"] if row["id"] == "send.answer"]
+    assert answer["status"] == "pass", answer
 
 
 @pytest.mark.parametrize("kind", BROKEN)

@@ -148,10 +148,13 @@ def old(fake: FakeAgent) -> FakeAgent:
 
 def test_ver_001_an_older_agent_is_not_spoken_to_in_silence(alone: Cli, old: FakeAgent) -> None:
     result = alone.to(old.url)("task", "get", "t-1", "-o", "json")
-    assert result.code == 1
-    assert result.error["code"] == "VersionNotSupportedError"
-    assert "--legacy" in result.error["hint"]
-    assert {each.method for each in old.asked} == {"card"}
+    assert result.code == 0
+    assert result.err.splitlines()[0] == "speaking A2A 0.3, as the card of the agent declares"
+    strict = alone.to(old.url)("task", "get", "t-1", "--strict", "-o", "json")
+    assert strict.code == 1
+    assert strict.error["code"] == "VersionNotSupportedError"
+    assert "--strict" in strict.error["hint"]
+    assert [each.method for each in old.asked] == ["card", "tasks/get", "card"]
 
 
 @pytest.mark.parametrize(
@@ -167,7 +170,7 @@ def test_ver_001_an_older_agent_can_be_spoken_to(
     alone: Cli, old: FakeAgent, flags: tuple[str, ...], variables: dict[str, str]
 ) -> None:
     result = alone.to(old.url)("task", "get", "t-1", *flags, "-o", "json", **variables)
-    assert result.code == 0
+    assert (result.code, result.err) == (0, "")
     assert result.json["status"]["state"] == "TASK_STATE_COMPLETED"
 
 

@@ -24,9 +24,8 @@ def line(request: pytest.FixtureRequest) -> Line:
 
 @pytest.fixture
 def cli(line: Line, server_of: Callable[[str], str], tmp_path: Path) -> Cli:
-    """The command line that talks over this binding, and in old words only where it must."""
-    old = () if line.is_new else ("--legacy",)
-    return Cli(tmp_path, *old).to(server_of(line.peer)).speaking(line.binding)
+    """The command line that talks over this binding."""
+    return Cli(tmp_path).to(server_of(line.peer)).speaking(line.binding)
 
 
 def test_a_message_is_sent_and_its_task_shown(cli: Cli) -> None:
@@ -48,10 +47,10 @@ def test_a_stream_is_shown_line_by_line(cli: Cli) -> None:
     assert [chunk["artifact"]["parts"][0]["text"] for chunk in chunks] == ["to ", "be "]
 
 
-def test_an_old_agent_is_not_spoken_to_unless_that_is_wanted(
+def test_an_old_agent_is_not_spoken_to_where_that_is_not_wanted(
     line: Line, server_of: Callable[[str], str], tmp_path: Path
 ) -> None:
     bare = Cli(tmp_path).to(server_of(line.peer)).speaking(line.binding)
-    told = bare("send", "echo hello")
+    told = bare("send", "echo hello", "--strict")
     assert (told.code == 0) is line.is_new
-    assert line.is_new or "--legacy" in told.err
+    assert line.is_new or "--strict" in told.err

@@ -262,8 +262,8 @@ LOSSES: Final = (
         "unknown-state",
         _OLD,
         "up",
-        "A state that A2A does not have keeps its name and is neither an end nor a wait; unknown "
-        "is TASK_STATE_UNSPECIFIED.",
+        "A state that A2A does not have keeps its name and is neither an end nor a wait; of these "
+        "unknown alone is an end.",
     ),
     Loss(
         "unreadable-timestamp",

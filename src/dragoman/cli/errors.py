@@ -16,6 +16,7 @@ from dragoman.auth.outgoing.errors import CredentialsError, MissingCredentialsEr
 from dragoman.client.errors import (
     CardInvalidError,
     CardNotFoundError,
+    CatalogError,
     ClientError,
     CutError,
     ProtocolError,
@@ -100,6 +101,7 @@ _LOCAL: Final[tuple[tuple[type[DragomanError], str], ...]] = (
     (MissingCredentialsError, CREDENTIALS_MISSING),
     (CredentialsError, AUTH_FAILED),
     (CardNotFoundError, CARD_NOT_FOUND),
+    (CatalogError, CARD_NOT_FOUND),
     (CardInvalidError, CARD_INVALID),
     (UnreachableError, UNREACHABLE),
     (CutError, UNREACHABLE),
@@ -166,7 +168,9 @@ def failure_of(
             return Failure(code, str(problem), _hint_of(problem), _a2a_code(problem, binding))
         case DragomanError():
             code = next((code for kind, code in _LOCAL if isinstance(problem, kind)), INTERNAL)
-            return Failure(code, str(problem))
+            is_of_catalog = isinstance(problem, CatalogError)
+            hint = "see what there is with catalog list" if is_of_catalog else None
+            return Failure(code, str(problem), hint)
         case _:
             told = (
                 f"{type(problem).__name__}: {problem}" if str(problem) else type(problem).__name__

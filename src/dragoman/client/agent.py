@@ -12,7 +12,7 @@ from dragoman.client.discovery.finding import FoundCard
 from dragoman.client.errors import ProtocolError
 from dragoman.client.results.client_tools import ToolAnswers
 from dragoman.client.results.reply import AgentReply
-from dragoman.client.results.sending import SendOptions, request_of
+from dragoman.client.results.sending import SendOptions, in_context, request_of
 from dragoman.client.results.stream import AgentStream
 from dragoman.client.results.tasks import TaskHandle
 from dragoman.client.service import RemoteService
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from dragoman.client.results.reply import ReplyView
     from dragoman.client.tools.toolbox import Toolbox
     from dragoman.model.cards import AgentCard, AgentInterface
+    from dragoman.model.operations import SendMessageRequest
     from dragoman.model.parts import Part
     from dragoman.model.tasks import TaskState
     from dragoman.service.service import A2AService, EventStream
@@ -97,7 +98,9 @@ class RemoteAgent:
         """Send a message and return at once, with the task as it is then."""
         options = self._equipped(options)
         request = request_of(content, options, self._new_id, is_awaited=False)
-        answer = await self.service.send_message(request, self._call_with(options))
+        call = self._call_with(options)
+        request = await self._placed(request, call)
+        answer = await self.service.send_message(request, call)
         return AgentReply(answer if isinstance(answer, Message) else answer.task(), self)
 
     def stream(self, *content: object, **options: Unpack[SendOptions]) -> AgentStream:
@@ -108,8 +111,14 @@ class RemoteAgent:
         """
         options = self._equipped(options)
         request = request_of(content, options, self._new_id)
+        call = self._call_with(options)
+
+        async def begin() -> EventStream:
+            placed = await self._placed(request, call)
+            return await self.service.send_streaming_message(placed, call)
+
         return AgentStream(
-            lambda: self.service.send_streaming_message(request, self._call_with(options)),
+            begin,
             self,
             timeout_seconds=options.get("timeout_seconds"),
             on_event=options.get("on_event"),
@@ -206,6 +215,12 @@ class RemoteAgent:
         if isinstance(self.service, RemoteService):
             self.service.adopt(card)
         return card
+
+    async def _placed(self, request: SendMessageRequest, call: Call) -> SendMessageRequest:
+        """Return a request that names the context, if it names a task."""
+        if request.message.context_id:
+            return request
+        return (await in_context(self.service, request, call))[0]
 
     def _equipped(self, options: SendOptions) -> SendOptions:
         """Return options that tell of the tools."""

@@ -16,7 +16,7 @@ from dragoman.client.discovery.offers import Offer
 from dragoman.client.errors import ClientError, CutError, UnreachableError
 from dragoman.client.retry import RetryPolicy, may_repeat
 from dragoman.clock import Clock
-from dragoman.dialects.negotiation import V0_1, V1_0
+from dragoman.dialects.negotiation import V0_1
 from dragoman.errors import (
     A2AError,
     DragomanError,
@@ -141,7 +141,7 @@ class Caller:
                     async for batch in batches:
                         has_begun = has_begun or bool(batch)
                         self._is_settled = self._is_settled or has_begun
-                        yield batch if self.offer.version >= V1_0 else _with_message_ids(batch)
+                        yield _with_message_ids(batch)
             except (A2AError, ClientError) as problem:
                 if has_begun:
                     raise
@@ -184,7 +184,7 @@ class Caller:
                     await self._move_on(index, operation, problem)
             else:
                 self._is_settled = True
-                return answer if self.offer.version >= V1_0 else name_messages(answer)
+                return name_messages(answer)
 
     def _current(self) -> Transport:
         if self._transport is None:
@@ -303,6 +303,8 @@ def name_messages(answer: Received) -> Received:
 
 def name_event(event: StreamResponse) -> StreamResponse:
     """Return a frame of a stream in which every message has an id."""
+    if event.artifact_update is not None:
+        return event
     if event.task is not None:
         return replace(event, task=_name_task(event.task))
     if event.message is not None:
@@ -315,6 +317,9 @@ def name_event(event: StreamResponse) -> StreamResponse:
 
 
 def _name_task(task: Task) -> Task:
+    said = task.status.message
+    if (said is None or said.message_id) and all(each.message_id for each in task.history):
+        return task
     return replace(
         task,
         status=_name_status(task.status, task.id),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import random
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -17,6 +18,9 @@ from dragoman.bindings.grpc.base import is_installed
 from dragoman.client.agent import RemoteAgent
 from dragoman.client.caller import Caller
 from dragoman.client.discovery.card_cache import CardCache
+from dragoman.client.discovery.cards import read_card
+from dragoman.client.discovery.catalog_reference import catalog_reference
+from dragoman.client.discovery.catalogs import HeldCard, locate
 from dragoman.client.discovery.finding import Address, get_card
 from dragoman.client.discovery.offers import BINDINGS, Binding, binding_named, offers_of
 from dragoman.client.following.polling import POLL_SECONDS
@@ -28,7 +32,7 @@ from dragoman.client.transports.dialing import Dialer
 from dragoman.client.transports.http_pool import HttpPool
 from dragoman.client.transports.tls import Tls
 from dragoman.clock import SystemClock
-from dragoman.dialects.negotiation import Version, parse_version
+from dragoman.dialects.negotiation import V1_0, Version, parse_version
 from dragoman.dialects.registry import called_as
 from dragoman.egress import Egress
 from dragoman.errors import UsageError
@@ -44,6 +48,8 @@ if TYPE_CHECKING:
 
 __all__ = ("Address", "connect", "guarded_client", "name_in")
 
+_logger = logging.getLogger(__name__)
+
 _CARDS: Final = CardCache()
 """The cards that this process has fetched."""
 
@@ -55,6 +61,7 @@ async def connect(
     address: Address,
     *,
     version: str | None = None,
+    downgrade: bool = True,
     binding: str | Sequence[str] = (),
     tenant: str | None = None,
     headers: Mapping[str, str] | None = None,
@@ -81,9 +88,12 @@ async def connect(
     then; an interface of it is chosen by the first call, which may be that for the extended card.
 
     Args:
-        address: where the agent is. A card that is given is used as it is, and an interface alone
+        address: where the agent is, or ``CATALOG@ENTRY``: an entry of an AI catalog, which is a
+            host, a URL or a path. A card that is given is used as it is, and an interface alone
             is called without looking at a card.
         version: the only version to speak, such as ``1.0``; otherwise what the card prefers.
+        downgrade: also speak versions before 1.0 to an agent whose card declares a newer one, if
+            the card prefers that or the agent does not understand the newer one.
         binding: ``JSONRPC``, ``HTTP+JSON`` or ``GRPC``, or several of them, the best first. Where
             the card has none of these, its own order counts.
         tenant: the one whose interfaces to use; otherwise the card's order counts.
@@ -132,6 +142,8 @@ async def connect(
         pool = HttpPool(tls, http)
         stack.push_async_callback(pool.aclose)
         demanded = _demanded(trust)
+        if name is None:
+            address = await _located(address, pool)
         found = await get_card(
             address,
             pool=pool,
@@ -156,6 +168,9 @@ async def connect(
             installed=_usable(auth, is_guarded=name is not None),
             profiles=(*found.reading.profiles, *chosen),
         )
+        if not downgrade:
+            newest = tuple(offer for offer in offers if offer.version >= V1_0)
+            offers = newest or offers
         dialer = Dialer(
             card,
             pool,
@@ -175,6 +190,15 @@ async def connect(
         if extended_card and card.capabilities.extended_agent_card:
             await agent.extended_card()
         yield agent
+
+
+async def _located(address: Address, pool: HttpPool) -> Address:
+    """Return what an entry of a catalog leads to; any other address as it is."""
+    entry = catalog_reference(address, None, Path()) if isinstance(address, str) else None
+    if entry is None:
+        return address
+    found = await locate(entry, pool=pool, folder=Path(), tell=_logger.warning)
+    return read_card(*found).card if isinstance(found, HeldCard) else found
 
 
 def name_in(address: Address, directory: Directory | None) -> str | None:

@@ -8,7 +8,8 @@ DragomanError
 │   ├── CutError             the connection was lost; the agent may have acted on the request
 │   ├── ProtocolError        what came is not A2A
 │   └── CardError            what the agent says of itself cannot be used
-│       └── CardNotFoundError · CardInvalidError · CardUntrustedError · NoInterfaceError
+│       └── CardNotFoundError · CardInvalidError · CardUntrustedError · CatalogError ·
+│           NoInterfaceError
 └── TaskNotCompletedError    asked for by ``raise_for_state``: the task ended otherwise, or waits
 
 Messages name addresses, which a program's own peers may have no business to know:
@@ -25,6 +26,7 @@ __all__ = (
     "CardInvalidError",
     "CardNotFoundError",
     "CardUntrustedError",
+    "CatalogError",
     "ClientError",
     "CutError",
     "NoInterfaceError",
@@ -91,6 +93,10 @@ class CardNotFoundError(CardError):
         listed = "; ".join(f"{place}: {finding}" for place, finding in findings)
         super().__init__(f"no agent card was found ({listed})")
         self.findings = findings
+
+
+class CatalogError(CardError):
+    """There is no such catalog, or no such agent in it."""
 
 
 class CardInvalidError(CardError):

@@ -8,6 +8,7 @@ mercy: what it does not know it leaves as it is, for the check to stumble over.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from typing import Final, Protocol
 
 from dragoman.conformance.answers import at, is_object, items, objects, text_at
@@ -180,9 +181,22 @@ def _read_part(part: Json) -> Json:
             return {}
 
 
+def _read_time(value: object) -> object:
+    """Read a time of 0.3, which may be any of ISO 8601: without an offset it is one of UTC."""
+    try:
+        moment = datetime.fromisoformat(value) if isinstance(value, str) else None
+    except ValueError:
+        return value
+    if moment is None:
+        return value
+    utc = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    return utc.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
 _READERS: Final[dict[str, Callable[[object], object]]] = {
     "state": lambda value: _STATES.get(str(value), value),
     "role": lambda value: _ROLES.get(str(value), value),
+    "timestamp": _read_time,
     "parts": _read_parts,
     # Objects inside of objects; metadata and data are the agent's own and stay as they are.
     **dict.fromkeys(("status", "message", "history", "artifact", "artifacts"), _read_object),

@@ -149,10 +149,12 @@ def flaws_in(value: object, kind: str, place: str = "") -> Iterator[str]:
 
 
 def _flaws_of_member(value: object, member: Member, place: str) -> Iterator[str]:
-    # R-5.7-1. In ProtoJSON null says the same as nothing.
+    # R-5.7-1. In ProtoJSON null says the same as nothing, and so does an empty text.
     if value is None:
         if member.is_required:
             yield f"{place}: is missing"
+    elif value == "" and member.kind == "text" and not member.is_required:
+        return
     elif not member.is_list:
         yield from flaws_in(value, member.kind, place)
     elif (listed := items(value)) is None:

@@ -32,8 +32,9 @@ class TaskState(Enum):
     """Where a task stands.
 
     The members are the states that A2A has. What else a peer may say, "unspecified" (the proto's
-    value 0) or a state of a later version, is a value too, but no member: it keeps its name, is
-    neither terminal nor interrupted, and is never said by us.
+    value 0) or a state of another version, is a value too, but no member: it keeps its name, is
+    neither terminal nor interrupted, and is never said by us. "Unknown", which 0.x has, is
+    terminal: nothing more will be heard of such a task.
     """
 
     SUBMITTED = "TASK_STATE_SUBMITTED"
@@ -73,7 +74,8 @@ class TaskState(Enum):
         if found is None:
             found = _FOREIGN[named[0]] = object.__new__(cls)
             found._name_, found._value_ = named[1], named[0]
-            found.is_terminal = found.is_interrupted = found.is_member = False
+            found.is_interrupted = found.is_member = False
+            found.is_terminal = named[1] == "UNKNOWN"
         return found
 
 

@@ -270,3 +270,14 @@ async def test_an_extended_card_must_be_signed_as_well() -> None:
         with pytest.raises(CardUntrustedError, match="the card is not signed"):
             await agent.extended_card()
         assert agent.card is before
+
+
+@pytest.mark.parametrize("downgrade", [True, False])
+async def test_what_a_card_declares_is_spoken_in_its_order_or_in_its_newest(
+    *, downgrade: bool
+) -> None:
+    old, new = interface(version="0.3"), interface(version="1.0")
+    async with connect(card(old, new), downgrade=downgrade) as agent:
+        assert agent.interface == (old if downgrade else new)
+    async with connect(card(old), downgrade=downgrade) as agent:
+        assert agent.interface == old

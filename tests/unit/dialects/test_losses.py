@@ -311,14 +311,17 @@ def test_a_rejected_task_is_shown_as_failed(form: Form) -> None:
 
 
 @shows("unknown-state", *OLD)
-def test_a_task_in_an_unknown_state_is_neither_over_nor_waiting(form: Form) -> None:
-    state = "unknown" if form in ("0.1", "0.3") else "TASK_STATE_UNSPECIFIED"
+def test_a_task_in_an_unknown_state_keeps_it(form: Form) -> None:
+    is_named = form in ("0.1", "0.3")
+    state = "unknown" if is_named else "TASK_STATE_UNSPECIFIED"
     data = wire(form, "Task", {"id": "t", "contextId": "c", "status": {"state": state}})
     task = DIALECTS[form].decode_result(GET, data)
     assert isinstance(task, Task)
-    assert task.status.state is UNSPECIFIED
+    expected = TaskState("TASK_STATE_UNKNOWN") if is_named else UNSPECIFIED
+    assert task.status.state is expected
+    assert task.status.state.is_terminal == is_named
     # Who hands it on says it as the form has it.
-    assert task_back(form, task).status.state is UNSPECIFIED
+    assert task_back(form, task).status.state is expected
 
 
 @shows("unreadable-timestamp", *FORMS)

@@ -22,7 +22,7 @@ from dragoman.dialects.base import HttpRules, Reading
 from dragoman.dialects.legacy.error_readers import read_grpc_error
 from dragoman.dialects.legacy.errors import grpc_error
 from dragoman.dialects.v0_3_proto.codec import Frames
-from dragoman.dialects.v0_3_proto.decode import Decoder
+from dragoman.dialects.v0_3_proto.decode import AnswerDecoder, Decoder
 from dragoman.dialects.v1_0.errors import decode_details
 from dragoman.errors import spelling_of
 from dragoman.model.operations import Operation
@@ -114,11 +114,11 @@ class GrpcV0_3:  # noqa: N801 - the name of the version
 
     def decode_result(self, operation: Operation, data: bytes) -> Received:
         """Read the answer of a unary operation."""
-        return decode_result(operation, data, Decoder(self._file_bytes))
+        return decode_result(operation, data, AnswerDecoder(self._file_bytes))
 
     def decode_event(self, data: bytes) -> StreamResponse:
         """Read one frame of a stream."""
-        return decode_event(data, Decoder(self._file_bytes))
+        return decode_event(data, AnswerDecoder(self._file_bytes))
 
     def decode_status(self, code: int, details: str, trailer: bytes | None) -> A2AError:
         """Read an error: by the reason in its trailer, else by its name, else by its status."""

@@ -10,7 +10,7 @@ from dragoman.bindings.grpc.base import GrpcStatus
 from dragoman.bindings.grpc.forms import StructForm
 from dragoman.bindings.grpc.status import decode_error, encode_trailer
 from dragoman.dialects.base import HttpRules, Reading
-from dragoman.dialects.v1_0.normalise import reader_for
+from dragoman.dialects.v1_0.answers import answer_reader
 from dragoman.errors import InvalidParamsError, spelling_of
 from dragoman.model.cards import AgentCard
 from dragoman.model.documents import TaskDocument, TaskPage
@@ -56,7 +56,7 @@ _decode_json: Final = msgspec.json.Decoder().decode
 
 
 def _form(kind: type[Answer], *, package: str = _PACKAGE) -> StructForm[Answer]:
-    return StructForm(package + kind.__name__, kind, reader_for(kind, is_answer=True))
+    return StructForm(package + kind.__name__, kind, answer_reader(kind))
 
 
 _REQUESTS: Final = {
@@ -64,7 +64,7 @@ _REQUESTS: Final = {
     for operation, kind in REQUEST_TYPES.items()
 }
 _EVENT: Final = StructForm(
-    _PACKAGE + "StreamResponse", StreamResponse, reader_for(StreamResponse, is_answer=True)
+    _PACKAGE + "StreamResponse", StreamResponse, answer_reader(StreamResponse)
 )
 _ANSWERS: Final = {
     Operation.SEND_MESSAGE: _form(SendMessageResponse),

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from dragoman.client.following.progress import Progress
+from dragoman.client.results.client_tools import addressed
 from dragoman.client.results.sending import SendOptions, request_of
 from dragoman.extensions.agent_tools.exchange import input_request_in
 from dragoman.model.base import JsonObject
@@ -73,6 +74,8 @@ class Conversation:
         options: SendOptions = {"context_id": self.context_id}
         if self.waiting is not None:
             options["task_id"] = self.waiting.id
+            if len(parts) == 1 and parts[0].text is not None and not self.attachments:
+                parts = addressed(self.waiting.status.message, parts[0].text) or parts
         elif self.skill:
             options["skill"] = self.skill
         if self._metadata is not None:

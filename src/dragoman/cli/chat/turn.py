@@ -121,6 +121,7 @@ class Turn:
                     frame = Frame(document.seq, document.value)
                     for news in self._known.take((frame,)):
                         self._view.show(news.event)
+            self._known.conclude()
             if self._known.outcome is None:
                 self._tell(InvalidAgentResponseError("The agent has answered with nothing"))
         except DragomanError as problem:

@@ -8,7 +8,6 @@ from typing import Final
 from dragoman.cli.command import Body, Invocation
 from dragoman.cli.errors import CARD_INVALID, CliError, Failure
 from dragoman.cli.options import values
-from dragoman.cli.options.catalog_reference import CatalogReference
 from dragoman.cli.options.options import AGENT_CARD, Option
 from dragoman.cli.options.parser import Parser
 from dragoman.cli.session.card_check import advice_on, findings_in, is_of_1_0
@@ -24,6 +23,7 @@ from dragoman.cli.session.target import Target, target_of
 from dragoman.cli.views.card import card_lines
 from dragoman.cli.views.labels import Lines
 from dragoman.client.discovery.cards import read_card
+from dragoman.client.discovery.catalog_reference import CatalogReference
 from dragoman.client.discovery.offers import offers_of
 from dragoman.client.errors import NoInterfaceError
 from dragoman.dialects.negotiation import parse_version

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import aclosing
 from typing import Final
 
 import msgspec
 
 from dragoman.cli.command import Body, Invocation
+from dragoman.cli.errors import CliError, failure_of
 from dragoman.cli.options.options import CATALOG
 from dragoman.cli.options.parser import Parser
-from dragoman.cli.session.catalogs import Entry, load_catalog
 from dragoman.cli.session.session import run_async
+from dragoman.cli.session.target import tls_of
 from dragoman.cli.views.labels import Lines
-from dragoman.errors import UsageError
+from dragoman.client.discovery.catalogs import Entry, load_catalog
+from dragoman.client.transports.http_pool import HttpPool
+from dragoman.errors import DragomanError, UsageError
 
 __all__ = ("LIST",)
 
@@ -30,7 +34,14 @@ def _run(invocation: Invocation) -> int:
 
 
 async def _list(invocation: Invocation, place: str) -> None:
-    entries = await load_catalog(invocation, place)
+    folder = invocation.surroundings.folder
+    try:
+        async with aclosing(HttpPool(tls_of(invocation.settings, folder))) as pool:
+            entries = await load_catalog(
+                place, pool=pool, folder=folder, tell=invocation.output.warn
+            )
+    except DragomanError as problem:
+        raise CliError(failure_of(problem)) from problem
     document = {"catalog": place, "entries": [_document(entry) for entry in entries]}
     invocation.output.show(msgspec.json.encode(document), lambda: _lines(entries))
 

@@ -6,7 +6,7 @@ succeed and what must be refused. Nothing that it makes at the agent is left the
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Collection
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from pathlib import Path
 from typing import Final
@@ -23,13 +23,13 @@ from dragoman.cli.errors import (
     CliError,
 )
 from dragoman.cli.options import values
-from dragoman.cli.options.catalog_reference import CatalogReference
 from dragoman.cli.options.options import (
     A2A_VERSION,
     AGENT_CARD,
     DEBUG,
     LEGACY,
     STREAM,
+    STRICT,
     TRANSPORT,
     Option,
 )
@@ -46,6 +46,7 @@ from dragoman.cli.session.target import FLOOR, certificate_of, target_of, tls_of
 from dragoman.cli.session.wire_log import WireLog
 from dragoman.cli.views.conformance import Report
 from dragoman.client.discovery.cards import read_card
+from dragoman.client.discovery.catalog_reference import CatalogReference
 from dragoman.client.errors import CardInvalidError
 from dragoman.client.transports.http_pool import HttpPool
 from dragoman.clock import SystemClock
@@ -199,7 +200,9 @@ async def _interfaces(
     """Check the interfaces that are asked for, one after the other."""
     document, _ = json_of(found.content)
     declared = declared_in(document)
-    wanted = [each for each in declared if _is_wanted(each, invocation.settings)]
+    # An agent of 1.0 is held to that; one that has only older versions, to those.
+    newest = {each.version for each in declared} & {FLOOR}
+    wanted = [each for each in declared if _is_wanted(each, invocation.settings, newest)]
     if not wanted:
         offered = ", ".join(f"{each.binding} {each.version}" for each in declared)
         yield no_interface(f"it declares {offered or 'none'}")
@@ -224,13 +227,14 @@ async def _interfaces(
                 yield finding
 
 
-def _is_wanted(declared: Declared, settings: Settings) -> bool:
+def _is_wanted(declared: Declared, settings: Settings, newest: Collection[str]) -> bool:
     bindings, version = settings[TRANSPORT], settings[A2A_VERSION]
     if bindings and declared.binding not in bindings:
         return False
     if version is not None:
         return declared.version == version
-    return settings[LEGACY] or declared.version == FLOOR
+    is_old_wanted = settings[LEGACY] or (not newest and not settings[STRICT])
+    return is_old_wanted or declared.version == FLOOR
 
 
 CONFORMANCE: Final = Body(run=_run, declare=_declare)

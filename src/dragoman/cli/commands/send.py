@@ -18,10 +18,12 @@ from dragoman.cli.session.saving import plan_files, write_files
 from dragoman.cli.session.session import Session, with_agent
 from dragoman.cli.views.outcome import note_polling, show_end, show_event, show_message, show_task
 from dragoman.cli.views.task import message_lines
+from dragoman.client.results.client_tools import addressed
+from dragoman.client.results.sending import in_context
 from dragoman.clock import SystemClock
 from dragoman.dialects.v1_0.codec import V1_0_DIALECT
 from dragoman.errors import A2AError, UsageError
-from dragoman.model.documents import EventDocument, TaskDocument
+from dragoman.model.documents import TaskDocument
 from dragoman.model.messages import Message, Role
 from dragoman.model.operations import Operation, SendMessageConfiguration, SendMessageRequest
 
@@ -62,6 +64,8 @@ def _run(invocation: Invocation) -> int:
 
 async def _send(invocation: Invocation, session: Session, request: SendMessageRequest) -> None:
     output = invocation.output
+    if invocation.settings[_REQUEST_PAYLOAD] is None:
+        request = await _answering(session, request)
     if output.is_verbose and not output.is_json:
         output.print(message_lines(request.message, is_verbose=True).gap().text())
     if request.configuration is not None and request.configuration.return_immediately:
@@ -78,23 +82,32 @@ async def _send(invocation: Invocation, session: Session, request: SendMessageRe
         show_task(invocation, answer, is_response=True)
 
 
+async def _answering(session: Session, request: SendMessageRequest) -> SendMessageRequest:
+    """Return a message to a task as that task wants it: in its context, to what it asks."""
+    request, task = await in_context(session.service, request, session.call)
+    parts = request.message.parts
+    if task is None or not task.status.state.is_interrupted or len(parts) != 1:
+        return request
+    answer = addressed(task.status.message, parts[0].text) if parts[0].text is not None else ()
+    return replace(request, message=replace(request.message, parts=answer or parts))
+
+
 async def _follow(
     invocation: Invocation, session: Session, request: SendMessageRequest
 ) -> TaskDocument | Message:
     """Follow what comes of the message, live or in silence, and return what it comes to."""
     note_polling(invocation, session.card)
-    last: EventDocument | None = None
     is_live, is_told = invocation.settings[STREAM], False
     followed = beyond_authorization(invocation, session.follower, session.follower.send(request))
     async with aclosing(followed) as events:
-        async for last in events:
+        async for event in events:
             if is_live:
-                show_event(invocation, last)
+                show_event(invocation, event)
             elif invocation.progress.task_id and not is_told:
                 # At once, so that whoever interrupts knows what to go on with.
                 invocation.output.note(invocation.progress.summary())
                 is_told = True
-    return await session.follower.outcome(last)
+    return await session.follower.outcome()
 
 
 def _save(invocation: Invocation, document: TaskDocument) -> None:

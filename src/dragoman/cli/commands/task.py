@@ -27,7 +27,7 @@ from dragoman.cli.views.task import summary_lines, task_lines
 from dragoman.client.connect import connect
 from dragoman.dialects.v1_0.codec import V1_0_DIALECT
 from dragoman.errors import DragomanError, TaskNotCancelableError
-from dragoman.model.documents import EventDocument, TaskDocument, TaskPage
+from dragoman.model.documents import TaskDocument, TaskPage
 from dragoman.model.operations import CancelTaskRequest, GetTaskRequest, ListTasksRequest, Operation
 from dragoman.model.tasks import Task, TaskState
 
@@ -89,16 +89,15 @@ async def _cancel(invocation: Invocation, session: Session) -> None:
 async def _subscribe(invocation: Invocation, session: Session) -> None:
     note_polling(invocation, session.card)
     is_live = invocation.settings[STREAM]
-    last: EventDocument | None = None
     followed = session.follower.subscribe(invocation.arguments.task)
     async with aclosing(beyond_authorization(invocation, session.follower, followed)) as events:
-        async for last in events:
+        async for event in events:
             if is_live:
-                show_event(invocation, last)
+                show_event(invocation, event)
     if is_live:
         show_end(invocation)
         return
-    outcome = await session.follower.outcome(last)
+    outcome = await session.follower.outcome()
     if isinstance(outcome, TaskDocument):
         show_task(invocation, outcome)
 

@@ -41,6 +41,7 @@ __all__ = (
     "POLL_INTERVAL",
     "PREFIX",
     "STREAM",
+    "STRICT",
     "SVC_PARAM",
     "TASK_ID",
     "TENANT",
@@ -144,14 +145,20 @@ A2A_VERSION: Final = Option[str | None](
     metavar="VERSION",
     read=values.version,
     default=None,
-    shown="what both speak, at least 1.0",
+    shown="what both speak, at least 1.0 if the card has it",
     help="protocol version to speak, such as 1.0 or 0.3",
+)
+STRICT: Final = Option[bool](
+    name="strict",
+    read=values.boolean,
+    default=False,
+    help="speak to no agent that has only versions before 1.0",
 )
 LEGACY: Final = Option[bool](
     name="legacy",
     read=values.boolean,
     default=False,
-    help="also speak to agents that have only versions before 1.0",
+    help="also speak versions before 1.0 to an agent that declares 1.0",
 )
 TENANT: Final = Option[str | None](
     name="tenant",
@@ -351,6 +358,7 @@ GLOBAL: Final[tuple[Option[object], ...]] = (
     ENDPOINT,
     TRANSPORT,
     A2A_VERSION,
+    STRICT,
     LEGACY,
     TENANT,
     EXTENSION,

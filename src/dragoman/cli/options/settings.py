@@ -15,7 +15,6 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from dragoman.cli.options.catalog_reference import catalog_reference
 from dragoman.cli.options.files import agent_file, is_open_to_others, nearest_file, read_file
 from dragoman.cli.options.options import (
     AGENT_CARD,
@@ -29,6 +28,7 @@ from dragoman.cli.options.options import (
 from dragoman.cli.output import LEAST_SECRET
 from dragoman.cli.surroundings import Surroundings
 from dragoman.client.discovery.addresses import card_locations, file_path
+from dragoman.client.discovery.catalog_reference import catalog_reference
 from dragoman.errors import UsageError
 
 __all__ = ("NO_SETTINGS", "Given", "Ignored", "Level", "Settings", "Source", "read_settings")

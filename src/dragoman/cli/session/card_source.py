@@ -8,8 +8,6 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from msgspec import Raw
-
 from dragoman.auth.cards.keys import TrustedKeys
 from dragoman.auth.cards.signing import verify_card
 from dragoman.auth.outgoing.certificates import ClientCertificate
@@ -17,9 +15,7 @@ from dragoman.auth.outgoing.origins import origin_of
 from dragoman.cli.command import Invocation
 from dragoman.cli.errors import CARD_INVALID, CliError, Failure, failure_of
 from dragoman.cli.options import values
-from dragoman.cli.options.catalog_reference import CatalogReference
 from dragoman.cli.options.options import DEBUG, Option
-from dragoman.cli.session.catalogs import find_entry, load_catalog
 from dragoman.cli.session.credentials import card_failure, luggage_of
 from dragoman.cli.session.target import FLOOR, certificate_of, tls_of
 from dragoman.cli.session.wire_log import WireLog
@@ -27,6 +23,8 @@ from dragoman.client.connect import Address
 from dragoman.client.discovery.addresses import card_locations, file_path
 from dragoman.client.discovery.card_cache import CardCache
 from dragoman.client.discovery.cards import read_card
+from dragoman.client.discovery.catalog_reference import CatalogReference
+from dragoman.client.discovery.catalogs import HeldCard, locate
 from dragoman.client.discovery.finding import find_card
 from dragoman.client.errors import CardInvalidError
 from dragoman.client.transports.http_pool import HttpPool
@@ -63,14 +61,13 @@ async def _locate(invocation: Invocation, reference: CatalogReference) -> str | 
     Raises:
         CliError: there is no such agent, or no such catalog.
     """
+    folder = invocation.surroundings.folder
     try:
-        entries = await load_catalog(invocation, reference.catalog)
-        entry = find_entry(entries, reference.entry, reference.catalog)
-        if isinstance(entry.data, Raw):
-            return CardDocument(bytes(entry.data), f"{entry.place}@{entry.identifier}")
-        return entry.target()
+        async with aclosing(HttpPool(tls_of(invocation.settings, folder))) as pool:
+            found = await locate(reference, pool=pool, folder=folder, tell=invocation.output.warn)
     except DragomanError as problem:
         raise CliError(failure_of(problem)) from problem
+    return CardDocument(*found) if isinstance(found, HeldCard) else found
 
 
 async def placed(

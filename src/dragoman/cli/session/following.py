@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, suppress
 from typing import Final
 
 import msgspec
@@ -33,8 +33,9 @@ from dragoman.cli.options.settings import Settings
 from dragoman.cli.session.progress import Progress
 from dragoman.cli.views.task import task_lines
 from dragoman.client.errors import ClientError
+from dragoman.client.following.progress import Progress as TaskProgress
+from dragoman.client.transports.base import Frame
 from dragoman.clock import Clock, SystemClock
-from dragoman.engine.fold import TaskFold
 from dragoman.errors import (
     A2AError,
     InvalidAgentResponseError,
@@ -42,7 +43,6 @@ from dragoman.errors import (
     UsageError,
 )
 from dragoman.model.documents import EventDocument, TaskDocument
-from dragoman.model.events import StreamResponse
 from dragoman.model.messages import Message
 from dragoman.model.operations import GetTaskRequest, SendMessageRequest, SubscribeToTaskRequest
 from dragoman.model.tasks import TaskState
@@ -82,12 +82,13 @@ class Follower:
         self._streams = streams
         self._interval = interval
         self._clock = clock
-        self._fold: TaskFold | None = None
+        self._known = TaskProgress()
 
     async def send(self, request: SendMessageRequest) -> AsyncGenerator[EventDocument]:
         """Send a message and yield what comes of it: a task and its events, or one message."""
         stream = await self._service.send_streaming_message(request, self._call)
-        continues = bool(request.message.task_id)
+        message, continues = request.message, bool(request.message.task_id)
+        self._known = TaskProgress(context_id=message.context_id, continues=continues)
         async with aclosing(self._read(stream, continues=continues)) as events:
             async for event in events:
                 yield event
@@ -109,8 +110,11 @@ class Follower:
             document = await self.look(GetTaskRequest(id=task_id))
             if not self._progress.is_settled:
                 raise
+            self._known = TaskProgress()
+            self._known.look(document.task())
             yield _task_event(document)
             return
+        self._known = TaskProgress(continues=True)
         async with aclosing(self._read(stream, is_patient=goes_on)) as events:
             async for event in events:
                 yield event
@@ -132,34 +136,33 @@ class Follower:
         self._progress.see_task(document.task())
         return document
 
-    async def outcome(self, last: EventDocument | None) -> TaskDocument | Message:
+    async def outcome(self) -> TaskDocument | Message:
         """Return the whole task, or the message, that the events have led to.
 
         Raises:
             InvalidAgentResponseError: there were none.
         """
-        if last is None:
+        if self._known.is_partial:
+            # What was seen is all there is, if the rest cannot be had.
+            with suppress(A2AError, ClientError):
+                return await self.look(GetTaskRequest(id=self._progress.task_id))
+        found = self._known.outcome
+        if found is None:
             raise InvalidAgentResponseError("The agent has answered with nothing")
-        if last.value.message is not None:
-            return last.value.message
-        if last.value.task is not None:
-            return TaskDocument.of(last.value.task)
-        try:
-            return await self.look(GetTaskRequest(id=self._progress.task_id))
-        except (A2AError, ClientError):
-            # What was seen is all there is.
-            if self._fold is None:
-                raise
-            return self._fold.document()
+        return found if isinstance(found, Message) else TaskDocument.of(found)
 
     async def _read(
         self, stream: EventStream, *, continues: bool = False, is_patient: bool = False
     ) -> AsyncGenerator[EventDocument]:
         is_first = is_whole = True
+        has_ended = False
         async with aclosing(stream):
             async for batch in stream:
-                for event in batch:
-                    self._see(event.value)
+                # A task that has ended stays so, but what came of it may be told behind its end.
+                news = [event for event in batch if not has_ended or event.value.status is None]
+                self._known.take(tuple(Frame(event.seq, event.value) for event in news))
+                for event in news:
+                    self._progress.see(event.value)
                     is_whole = event.value.task is not None or event.value.message is not None
                     yield event
                 # What is told of a continued task begins with the task, which may show the
@@ -168,19 +171,15 @@ class Follower:
                 # Nor does a mere sign of life end the patience with a task that waits.
                 is_stale = is_stale or (is_patient and not batch)
                 is_first = is_first and not batch
-                if self._progress.is_settled and not is_stale:
+                has_ended = self._progress.is_settled and not self._progress.is_waiting
+                if self._progress.is_waiting and not is_stale:
                     break
+        self._known.conclude()
         if not self._streams and not is_whole:
             # Where nothing but differences were seen, the whole comes last.
-            yield _task_event(await self.look(GetTaskRequest(id=self._progress.task_id)))
-
-    def _see(self, event: StreamResponse) -> None:
-        self._progress.see(event)
-        if event.task is not None:
-            self._fold = TaskFold.of(event.task)
-        update = event.status_update or event.artifact_update
-        if self._fold is not None and update is not None:
-            self._fold.apply(update)
+            document = await self.look(GetTaskRequest(id=self._progress.task_id))
+            self._known.look(document.task())
+            yield _task_event(document)
 
 
 def _task_event(document: TaskDocument) -> EventDocument:

@@ -13,6 +13,7 @@ from dragoman.cli.options.options import (
     CONFIG,
     ENDPOINT,
     LEGACY,
+    STRICT,
     TENANT,
     TRANSPORT,
     Option,
@@ -30,6 +31,7 @@ _REPEATED: Final[tuple[Option[object], ...]] = (
     ENDPOINT,
     TRANSPORT,
     A2A_VERSION,
+    STRICT,
     LEGACY,
     TENANT,
     CONFIG,
@@ -56,6 +58,11 @@ class Progress:
     def is_settled(self) -> bool:
         """Tell whether the task has ended or waits for its client: there is nothing to wait for."""
         return self.state is not None and (self.state.is_terminal or self.state.is_interrupted)
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether the task waits for its client."""
+        return self.state is not None and self.state.is_interrupted
 
     def see(self, event: StreamResponse) -> None:
         """Note what an event tells of the task."""
@@ -95,21 +102,21 @@ class Progress:
 
     def answer_command(self) -> str:
         """Return the command that answers what the task waits for."""
-        return shlex.join(self._words("send", f"--task-id={self.task_id}", "YOUR ANSWER"))
+        context = [f"--context-id={self.context_id}"] if self.context_id else []
+        ids = [f"--task-id={self.task_id}", *context]
+        return shlex.join(self._words("send", *ids, "YOUR ANSWER"))
 
     def chat_command(self) -> str:
         """Return the command that goes on with the conversation, and with a task that waits."""
-        is_asked = self.state is not None and self.state.is_interrupted
         ids = [f"--context-id={self.context_id}"] if self.context_id else []
-        ids += [f"--task-id={self.task_id}"] if is_asked else []
+        ids += [f"--task-id={self.task_id}"] if self.is_waiting else []
         return shlex.join(self._words("chat", *ids))
 
     def next_command(self) -> str | None:
         """Return the command to go on with, None if there is nothing to go on with."""
         if not self.task_id or (self.state is not None and self.state.is_terminal):
             return None
-        is_asked = self.state is not None and self.state.is_interrupted
-        return self.answer_command() if is_asked else self.follow_command()
+        return self.answer_command() if self.is_waiting else self.follow_command()
 
     def _words(self, *words: str) -> list[str]:
         """Return a command line to the same agent.

@@ -20,7 +20,15 @@ from msgspec.structs import replace
 from dragoman.cli.command import Body, Invocation
 from dragoman.cli.errors import CREDENTIALS_MISSING, USAGE, CliError, Failure, failure_of
 from dragoman.cli.options.files import is_open_to_others
-from dragoman.cli.options.options import API_KEY, DEBUG, EXTENSION, POLL_INTERVAL, STREAM
+from dragoman.cli.options.options import (
+    A2A_VERSION,
+    API_KEY,
+    DEBUG,
+    EXTENSION,
+    LEGACY,
+    POLL_INTERVAL,
+    STREAM,
+)
 from dragoman.cli.options.parser import Parser
 from dragoman.cli.options.settings import Settings
 from dragoman.cli.session.authorities import asking
@@ -203,6 +211,7 @@ async def _connected(
             connect(
                 address,
                 version=target.version,
+                downgrade=target.downgrade,
                 binding=target.bindings,
                 headers=luggage.headers,
                 auth=luggage.held or None,
@@ -219,6 +228,7 @@ async def _connected(
             assert isinstance(remote, RemoteService)  # noqa: S101 - what connect gives
             service = tapped(remote, log) if settings[DEBUG] else remote
             chosen = remote.interface
+            _announce(invocation, chosen)
             log.tell(
                 "*",
                 f"interface {chosen.protocol_binding} {chosen.protocol_version} {chosen.url}: the "
@@ -246,10 +256,22 @@ def _without_interface(problem: NoInterfaceError, wanted: str | None) -> Failure
     """Tell that a card offers nothing that may be spoken; and how to, if that is by its version."""
     offered = [name.rpartition(" ") for name in problem.offered]
     versions = [version for binding, _, version in offered if binding in BINDINGS]
-    if wanted is None or not versions or wanted in versions:
+    if not versions or (wanted or FLOOR) in versions:
         return failure_of(problem)
-    failure = failure_of(VersionNotSupportedError(wanted, tuple(dict.fromkeys(versions))))
+    refused = VersionNotSupportedError(wanted or FLOOR, tuple(dict.fromkeys(versions)))
+    failure = failure_of(refused)
     if wanted != FLOOR:
         return failure
-    hint = "add --legacy (or set A2ACLI_LEGACY=1) to speak to agents of older versions"
+    hint = "leave out --strict or --a2a-version to speak to agents of older versions"
     return replace(failure, hint=hint)
+
+
+def _announce(invocation: Invocation, chosen: AgentInterface) -> None:
+    """Tell that a version before 1.0 is spoken, unless the user has asked for it.
+
+    A2ACLI_VER_001: nothing is downgraded in silence.
+    """
+    settings, version = invocation.settings, chosen.protocol_version
+    is_asked_for = settings[LEGACY] or settings[A2A_VERSION] is not None
+    if version != FLOOR and not is_asked_for:
+        invocation.output.note(f"speaking A2A {version}, as the card of the agent declares")

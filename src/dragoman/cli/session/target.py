@@ -8,7 +8,6 @@ from typing import Final
 from msgspec import Struct
 
 from dragoman.auth.outgoing.certificates import ClientCertificate
-from dragoman.cli.options.catalog_reference import CatalogReference, catalog_reference
 from dragoman.cli.options.options import (
     A2A_VERSION,
     AGENT_CARD,
@@ -19,11 +18,13 @@ from dragoman.cli.options.options import (
     ENDPOINT,
     INSECURE,
     LEGACY,
+    STRICT,
     TENANT,
     TRANSPORT,
 )
 from dragoman.cli.options.settings import Level, Settings
 from dragoman.client.discovery.addresses import file_path
+from dragoman.client.discovery.catalog_reference import CatalogReference, catalog_reference
 from dragoman.client.discovery.offers import BINDINGS, Binding
 from dragoman.client.transports.tls import Tls
 from dragoman.dialects.registry import NEWEST
@@ -33,7 +34,7 @@ from dragoman.model.cards import AgentInterface
 __all__ = ("FLOOR", "Target", "certificate_of", "target_of", "tls_of")
 
 FLOOR: Final = str(NEWEST)
-"""The version that is spoken unless an older one is asked for: nothing is downgraded in silence."""
+"""The oldest version that is spoken without a word: nothing is downgraded in silence."""
 
 
 class Target(Struct, frozen=True):
@@ -43,11 +44,13 @@ class Target(Struct, frozen=True):
         address: where the card is, or where that is to be looked up, or the interface itself.
         version: the only one to speak; None if any will do.
         bindings: those to prefer, the best first.
+        downgrade: speak versions before 1.0 also where the card declares a newer one.
     """
 
     address: str | Path | AgentInterface | CatalogReference
     version: str | None
     bindings: tuple[Binding, ...]
+    downgrade: bool = False
 
 
 def target_of(settings: Settings, folder: Path) -> Target:
@@ -56,7 +59,8 @@ def target_of(settings: Settings, folder: Path) -> Target:
     Raises:
         UsageError: they name none, or two, or leave open how to speak to it.
     """
-    version = settings[A2A_VERSION] or (None if settings[LEGACY] else FLOOR)
+    version = settings[A2A_VERSION] or (FLOOR if settings[STRICT] else None)
+    downgrade = settings[LEGACY]
     # A binding of somebody's own is no mistake: where a card has another, that is taken.
     bindings: tuple[Binding, ...] = tuple(
         name for wish in settings[TRANSPORT] for name in BINDINGS if name == wish
@@ -66,7 +70,7 @@ def target_of(settings: Settings, folder: Path) -> Target:
             raise UsageError("--tenant is for --endpoint: a card names the tenant itself")
         reference = settings[AGENT_CARD] or ""
         entry = catalog_reference(reference, settings[CATALOG], folder)
-        return Target(entry or _place(reference, folder), version, bindings)
+        return Target(entry or _place(reference, folder), version, bindings, downgrade)
     if len(settings[TRANSPORT]) != 1 or not bindings:
         raise UsageError(f"--endpoint needs exactly one --transport: {', '.join(BINDINGS)}")
     interface = AgentInterface(
@@ -75,7 +79,7 @@ def target_of(settings: Settings, folder: Path) -> Target:
         protocol_version=version or FLOOR,
         tenant=settings[TENANT] or "",
     )
-    return Target(interface, version, bindings)
+    return Target(interface, version, bindings, downgrade)
 
 
 def tls_of(settings: Settings, folder: Path) -> Tls:

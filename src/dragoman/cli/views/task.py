@@ -9,13 +9,14 @@ from __future__ import annotations
 import msgspec
 
 from dragoman.cli.views.labels import Lines
+from dragoman.client.results.reply import said_last
 from dragoman.extensions.agent_tools.exchange import uses_in
 from dragoman.model.base import JsonObject
 from dragoman.model.events import StreamResponse, TaskArtifactUpdateEvent, TaskStatusUpdateEvent
 from dragoman.model.messages import Message, text_of
 from dragoman.model.parts import Part
 from dragoman.model.push import TaskPushNotificationConfig
-from dragoman.model.tasks import Artifact, Task, TaskStatus
+from dragoman.model.tasks import Artifact, Task
 
 __all__ = ("event_lines", "message_lines", "push_lines", "summary_lines", "task_lines")
 
@@ -23,7 +24,8 @@ __all__ = ("event_lines", "message_lines", "push_lines", "summary_lines", "task_
 def task_lines(task: Task, *, is_verbose: bool) -> Lines:
     """Show a task."""
     lines = summary_lines(task)
-    _add_status_message(lines, task.status, is_verbose=is_verbose)
+    said = task.status.message if task.artifacts else said_last(task)
+    _add_message(lines, said, is_verbose=is_verbose)
     for artifact in task.artifacts:
         _add_artifact(lines, artifact, is_verbose=is_verbose)
     if is_verbose:
@@ -84,7 +86,7 @@ def _headed(kind: str, lines: Lines) -> Lines:
 
 def _status_lines(event: TaskStatusUpdateEvent, *, is_verbose: bool) -> Lines:
     lines = summary_lines(Task(id=event.task_id, context_id=event.context_id, status=event.status))
-    _add_status_message(lines, event.status, is_verbose=is_verbose)
+    _add_message(lines, event.status.message, is_verbose=is_verbose)
     if is_verbose:
         _add_metadata(lines, event.metadata)
     return lines
@@ -100,15 +102,15 @@ def _artifact_lines(event: TaskArtifactUpdateEvent, *, is_verbose: bool) -> Line
     return lines
 
 
-def _add_status_message(lines: Lines, status: TaskStatus, *, is_verbose: bool) -> None:
-    if status.message is None:
+def _add_message(lines: Lines, said: Message | None, *, is_verbose: bool) -> None:
+    if said is None:
         return
-    text = text_of(status.message.parts)
+    text = text_of(said.parts)
     if text:
         lines.block("Status message", text)
-    _add_parts(lines, _without_text(status.message), is_verbose=is_verbose)
+    _add_parts(lines, _without_text(said), is_verbose=is_verbose)
     if is_verbose:
-        _add_metadata(lines, status.message.metadata)
+        _add_metadata(lines, said.metadata)
 
 
 def _add_history(lines: Lines, message: Message) -> None:

@@ -192,6 +192,8 @@ class FollowedTask:
 
     def has_finished(self, problem: DragomanError | None) -> bool:
         """Tell whether a stream has ended where it should, ``problem`` being what has ended it."""
+        if problem is None:
+            self.progress.conclude()
         if self.is_over:
             return True
         state = self.progress.state

@@ -58,6 +58,8 @@ class Progress:
         self._metadata: JsonObject | None = None
         self._reconciles = False
         self._told: TaskStatus | None = None
+        self._spoken: Message | None = None
+        self._is_spoken_last = False
         self.task_id: str = ""
         self.cursor: int = 0
         self.state: TaskState | None = None
@@ -74,7 +76,10 @@ class Progress:
         """Return what has come of it so far; None if nothing has."""
         if self.message is not None or self._fold is None:
             return self.message
-        return replace(self._fold.task(), metadata=self._metadata)
+        task = self._fold.task()
+        if self._spoken is not None:
+            task = replace(task, history=(*task.history, self._spoken))
+        return replace(task, metadata=self._metadata)
 
     def take(self, batch: Batch) -> Batch:
         """Return the news of a batch."""
@@ -83,6 +88,14 @@ class Progress:
     def reconnect(self) -> None:
         """Note that the frames to come are of another stream, which may repeat what is known."""
         self._reconciles = True
+
+    def conclude(self) -> None:
+        """Note that a stream has ended as it should, and that nothing more is to come of it.
+
+        A message behind which nothing came is the answer, be there a task or not.
+        """
+        if self._is_spoken_last and self.message is None:
+            self.message = self._spoken
 
     def look(self, task: Task) -> Batch:
         """Return the news in a task as it was read."""
@@ -95,8 +108,28 @@ class Progress:
             return self._take_update(seq, update) if self._is_own(update.task_id) else ()
         if event.task is not None:
             return self._take_task(seq, event.task) if self._is_own(event.task.id) else ()
-        self.message = event.message
+        message = event.message
+        if message is not None and self._fold is not None and message.task_id == self.task_id:
+            self._speak(message)
+        else:
+            self.message = message
         return (frame,)
+
+    def _speak(self, message: Message) -> None:
+        """Note what is said while the task goes on: agno sends a message for each token."""
+        spoken = self._spoken
+        self._is_spoken_last = True
+        if spoken is None or not _is_same(spoken, message):
+            self._record()
+            self._spoken = message
+        else:
+            self._spoken = replace(spoken, parts=joined((*spoken.parts, *message.parts)))
+
+    def _record(self) -> None:
+        """Put what was said where the task keeps it."""
+        if self._spoken is not None and self._fold is not None:
+            self._fold.record(self._spoken)
+        self._spoken = None
 
     def _is_own(self, task_id: str) -> bool:
         """Tell whether what is told is of this task; what is not has no place in it."""
@@ -108,7 +141,9 @@ class Progress:
         return False
 
     def _take_task(self, seq: int, task: Task) -> Iterable[Frame]:
+        self._record()
         known = self._fold
+        self._is_spoken_last = False
         self._fold = TaskFold.of(task)
         self._metadata = task.metadata
         self.cursor = seq or self.cursor
@@ -126,6 +161,8 @@ class Progress:
 
     def _take_update(self, seq: int, update: TaskEvent) -> Iterable[Frame]:
         news: list[Frame] = []
+        self._record()
+        self._is_spoken_last = False
         fold = self._fold
         if fold is None:
             fold = self._fold = self._introduce(update)
@@ -172,6 +209,10 @@ class Progress:
         if update.metadata:
             self._metadata = {**(self._metadata or {}), **update.metadata}
         return StreamResponse(status_update=update)
+
+
+def _is_same(spoken: Message, message: Message) -> bool:
+    return spoken.message_id == message.message_id and spoken.metadata == message.metadata
 
 
 def _reconciled(fold: TaskFold, update: TaskEvent) -> TaskEvent | None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from dragoman.client.errors import ClientError, CutError, TimedOutError
 from dragoman.client.retry import is_passing
+from dragoman.client.transports.base import Frame
 from dragoman.errors import (
     A2AError,
     DragomanError,
@@ -59,8 +60,8 @@ async def streamed(followed: FollowedTask, cursor: int = 0) -> AsyncGenerator[Ba
                     failures = 0 if batch else failures
                     fruitless = 0 if news else fruitless
                     yield news
-                    if progress.has_ended:
-                        await _drain(batches)
+                    if progress.has_ended and (last := progress.take(await _drain(batches))):
+                        yield last
                     if followed.is_over:
                         break
         except (A2AError, ClientError) as found:
@@ -138,9 +139,14 @@ def _given_up(followed: FollowedTask, problem: DragomanError | None) -> Dragoman
     return cut
 
 
-async def _drain(batches: AsyncGenerator[Batch]) -> None:
-    """Read a stream that is over to its end, if that is near."""
+async def _drain(batches: AsyncGenerator[Batch]) -> Batch:
+    """Read a stream that is over to its end, if that is near; return the tasks in it.
+
+    agno tells what has become of a task by the whole task, behind its last status.
+    """
+    tasks: list[Frame] = []
     with suppress(TimeoutError, DragomanError):
         async with asyncio.timeout(_LINGER_SECONDS):
-            async for _ in batches:
-                pass
+            async for batch in batches:
+                tasks += [frame for frame in batch if frame.event.task is not None]
+    return tuple(tasks)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
@@ -10,7 +10,13 @@ from msgspec.structs import replace
 from dragoman.client.errors import ClientError
 from dragoman.dialects.legacy.part_marks import UNKNOWN_KIND
 from dragoman.dialects.legacy.tolerant import INPUT_REQUEST as FOREIGN_INPUT_REQUEST
-from dragoman.extensions.agent_tools.exchange import ToolResult, ToolUse, uses_in
+from dragoman.extensions.agent_tools.exchange import (
+    ToolResult,
+    ToolUse,
+    input_request_in,
+    uses_in,
+)
+from dragoman.model.base import is_array, is_object
 from dragoman.model.client_tools import TOOL_RESULT
 from dragoman.model.parts import Part
 from dragoman.model.tasks import TaskState
@@ -22,7 +28,7 @@ if TYPE_CHECKING:
     from dragoman.model.messages import Message
     from dragoman.service.service import EventStream
 
-__all__ = ("MOST_ROUNDS", "ToolAnswers", "answer_parts")
+__all__ = ("MOST_ROUNDS", "ToolAnswers", "addressed", "answer_parts")
 
 MOST_ROUNDS: Final = 100
 """How often an agent may ask for tools in one task; one that asks more often goes round in circles.
@@ -68,6 +74,31 @@ def answer_parts(asked: Message | None, results: Sequence[ToolResult]) -> tuple[
     if asked is None or not _is_foreign(asked):
         return parts
     return tuple(replace(part, metadata={UNKNOWN_KIND: TOOL_RESULT}) for part in parts)
+
+
+def addressed(asked: Message | None, text: str) -> tuple[Part, ...]:
+    """Return the answer to a question that has a name, or is an interrupt of Strands; else ().
+
+    Such a question is answered by its name: Strands takes no other answer.
+    """
+    request = input_request_in(asked)
+    if request is not None and request.request_id:
+        result = ToolResult(tool_use_id=request.request_id, result={"value": text})
+        return answer_parts(asked, (result,))
+    interrupts = [one for part in (asked.parts if asked else ()) for one in _interrupts_in(part)]
+    if len(interrupts) == 1:
+        response = {"interruptId": interrupts[0], "response": text}
+        return (Part(data={"interruptResponse": response}),)
+    return ()
+
+
+def _interrupts_in(part: Part) -> Iterator[str]:
+    """Yield the interrupts of Strands that a part of a question says to be pending."""
+    listed = part.data.get("interrupts") if is_object(part.data) else None
+    for entry in listed if is_array(listed) else ():
+        name = entry.get("interruptId") if is_object(entry) else None
+        if isinstance(name, str) and name:
+            yield name
 
 
 def _is_foreign(asked: Message) -> bool:

@@ -6,16 +6,15 @@ from typing import TYPE_CHECKING, Protocol, TypeVar, Unpack, overload
 
 from dragoman.client.errors import TaskNotCompletedError
 from dragoman.client.following.progress import joined
-from dragoman.client.results.client_tools import answer_parts
+from dragoman.client.results.client_tools import addressed
 from dragoman.client.results.content import data_of, files_of, typed
 from dragoman.extensions.agent_tools.exchange import (
     InputRequest,
-    ToolResult,
     ToolUse,
     input_request_in,
     uses_in,
 )
-from dragoman.model.messages import Message, text_of
+from dragoman.model.messages import Message, Role, text_of
 from dragoman.model.parts import Part
 from dragoman.model.tasks import Artifact, Task, TaskState
 
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from dragoman.client.results.sending import SendOptions
     from dragoman.client.results.stream import AgentStream
 
-__all__ = ("AgentReply", "MessageSender", "ReplyView")
+__all__ = ("AgentReply", "MessageSender", "ReplyView", "said_last")
 
 T = TypeVar("T")
 
@@ -49,10 +48,13 @@ class ReplyView:
 
     @property
     def message(self) -> Message | None:
-        """The answer without a task, or else the last thing that the agent has said in the task."""
+        """The answer without a task, or else the last thing that the agent has said in the task.
+
+        What it said before the last message of the user is not an answer to that.
+        """
         if isinstance(self._outcome, Message):
             return self._outcome
-        return self._outcome.status.message
+        return said_last(self._outcome)
 
     @property
     def artifacts(self) -> tuple[Artifact, ...]:
@@ -167,6 +169,14 @@ class ReplyView:
         return f"<{type(self).__name__} {about}: {self.text[:60]!r}>"
 
 
+def said_last(task: Task) -> Message | None:
+    """Return what the agent has said last, in answer to the last message of the user."""
+    if task.status.message is not None:
+        return task.status.message
+    last = task.history[-1] if task.history else None
+    return last if last is not None and last.role is Role.AGENT else None
+
+
 class MessageSender(Protocol):
     """Who sends messages."""
 
@@ -195,18 +205,13 @@ class AgentReply(ReplyView):
         A task that has not ended gets the message. After one that has ended, or an answer without
         a task, it begins a new task in the same conversation (R-T.lot-2).
         """
-        return await self._sender.send(*self._named(content), **self.continued(options))
+        return await self._sender.send(*self._addressed(content), **self.continued(options))
 
     def stream_answer(self, *content: object, **options: Unpack[SendOptions]) -> AgentStream:
         """Go on with the conversation and follow what comes of it."""
-        return self._sender.stream(*self._named(content), **self.continued(options))
+        return self._sender.stream(*self._addressed(content), **self.continued(options))
 
-    def _named(self, content: tuple[object, ...]) -> tuple[object, ...]:
-        """Return an answer that names the request it is for, if that has a name."""
-        request = self.input_request
-        if request is None or not request.request_id or len(content) != 1:
+    def _addressed(self, content: tuple[object, ...]) -> tuple[object, ...]:
+        if not self.needs_input or len(content) != 1 or not isinstance(content[0], str):
             return content
-        if not isinstance(content[0], str):
-            return content
-        result = ToolResult(tool_use_id=request.request_id, result={"value": content[0]})
-        return answer_parts(self.message, (result,))
+        return addressed(self.message, content[0]) or content

@@ -5,16 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final, TypedDict
 
+from msgspec.structs import replace
+
+from dragoman.client.errors import ClientError
 from dragoman.client.results.content import parts_of
+from dragoman.errors import A2AError
 from dragoman.model.messages import Message, Role
-from dragoman.model.operations import SendMessageConfiguration, SendMessageRequest
+from dragoman.model.operations import GetTaskRequest, SendMessageConfiguration, SendMessageRequest
 
 if TYPE_CHECKING:
     from dragoman.client.results.stream import AgentEvent
     from dragoman.model.base import JsonObject
     from dragoman.model.push import TaskPushNotificationConfig
+    from dragoman.model.tasks import Task
+    from dragoman.service.service import A2AService, Call
 
-__all__ = ("SendOptions", "request_of")
+__all__ = ("SendOptions", "in_context", "request_of")
 
 _SKILL: Final = "skillId"
 
@@ -90,3 +96,23 @@ def request_of(
         configuration=configuration if configuration != SendMessageConfiguration() else None,
         metadata=options.get("request_metadata"),
     )
+
+
+async def in_context(
+    service: A2AService, request: SendMessageRequest, call: Call
+) -> tuple[SendMessageRequest, Task | None]:
+    """Return a message to a task with the context of that task, and the task.
+
+    Q-08: agents are known that do not find the context by themselves. A context that is told stays,
+    and where the task cannot be read, it is for the agent to say what is wrong.
+    """
+    message = request.message
+    if not message.task_id:
+        return request, None
+    try:
+        asked = GetTaskRequest(id=message.task_id, tenant=request.tenant, history_length=0)
+        task = (await service.get_task(asked, call)).task()
+    except (A2AError, ClientError):
+        return request, None
+    placed = replace(message, context_id=message.context_id or task.context_id)
+    return replace(request, message=placed), task

@@ -188,6 +188,7 @@ class AgentStream:
                 while not is_asked:
                     batch = await self._in_time(anext(batches, None), deadline)
                     if batch is None:
+                        self._progress.conclude()
                         return
                     frames = tuple(Frame(document.seq, document.value) for document in batch)
                     # A task may come last, to tell what its events have not: only that is news.

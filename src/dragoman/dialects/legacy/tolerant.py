@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from dragoman.dialects.fields import Fields, read_json
 from dragoman.dialects.legacy.part_marks import FILE_REFERENCE, UNKNOWN_KIND, URI, lift_part
@@ -29,12 +30,14 @@ __all__ = (
     "INPUT_REQUEST",
     "discriminator_of",
     "media_type",
+    "read_any_part",
     "read_any_state",
     "read_bytes",
     "read_file",
     "read_message",
     "read_part",
     "read_role",
+    "read_said",
     "read_state",
     "read_status",
     "read_timestamp",
@@ -83,12 +86,11 @@ def read_state(text: str) -> TaskState | None:
 def read_any_state(text: str) -> TaskState:
     """Read the state that a peer tells of a task; one that A2A does not have keeps its name (5.4).
 
-    "unknown" is "unspecified", and so is what cannot be a name.
+    What cannot be a name is "unspecified".
     """
-    state = read_state(text)
+    if (state := read_state(text)) is not None:
+        return state
     name = text.upper().replace("-", "_").removeprefix("TASK_STATE_")
-    if state is not None or name == "UNKNOWN":
-        return state or UNSPECIFIED
     try:
         return TaskState(f"TASK_STATE_{name}")
     except ValueError:
@@ -168,6 +170,17 @@ def read_part(value: object, path: str) -> Part:
             return Part(data=part.whole, metadata={UNKNOWN_KIND: kind})
 
 
+def read_any_part(value: object, path: str) -> Part:
+    """Read a part of an answer; what is no part that we know is kept as it came, as data."""
+    try:
+        return read_part(value, path)
+    except InvalidParamsError:
+        if isinstance(value, str):
+            return Part(text=value)
+        kind = (value.get("kind") or value.get("type")) if is_object(value) else None
+        return Part(data=value, metadata={UNKNOWN_KIND: kind} if isinstance(kind, str) else None)
+
+
 def _kind_by_member(part: Fields, path: str) -> str:
     for name in ("text", "file", "data", "raw", "url"):
         if name in part:
@@ -222,8 +235,28 @@ def read_message(value: object, path: str, *, role: Role) -> Message:
         the message; its id is "" where the sender gave none.
     """
     message = Fields(value, path)
-    metadata = message.free("metadata")
     parts = tuple([read_part(item, place) for item, place in message.items("parts", "content")])
+    read = _with_parts(message, parts, role)
+    if not read.parts:
+        fault = "must not be empty" if "parts" in message else "is required"
+        raise InvalidParamsError.of(message.place("parts"), fault)
+    return read
+
+
+def read_said(value: object, path: str) -> Message:
+    """Read a message of an answer; no part is lost, and one without parts says nothing.
+
+    Returns:
+        the message; its id is "" where the agent gave none.
+    """
+    message = Fields(value, path)
+    parts = tuple([read_any_part(item, place) for item, place in message.items("parts", "content")])
+    read = _with_parts(message, parts, Role.AGENT)
+    return read if read.parts else replace(read, parts=(Part(text=""),))
+
+
+def _with_parts(message: Fields, parts: tuple[Part, ...], role: Role) -> Message:
+    metadata = message.free("metadata")
     parts += tuple([_tool_call(Fields(item, place)) for item, place in message.items("toolCalls")])
     request = message.at("inputRequest")
     if request is not None and CLIENT_TOOLS not in (metadata or {}):
@@ -231,9 +264,6 @@ def read_message(value: object, path: str, *, role: Role) -> Message:
         metadata = {**(metadata or {}), INPUT_REQUEST: request.whole}
         if not text_of(parts):
             parts = (*parts, Part(text=request.text("prompt")))
-    if not parts:
-        fault = "must not be empty" if "parts" in message else "is required"
-        raise InvalidParamsError.of(message.place("parts"), fault)
     return Message(
         message_id=message.text("messageId"),
         context_id=message.text("contextId"),
@@ -272,7 +302,7 @@ def read_status(owner: Fields) -> TaskStatus:
     message, timestamp = status.at("message", "update"), status.get("timestamp")
     return TaskStatus(
         state=read_any_state(status.required_text("state")),
-        message=message and read_message(message.whole, message.path, role=Role.AGENT),
+        message=message and read_said(message.whole, message.path),
         # 5.3: a time that is none is left out.
         timestamp=read_timestamp(timestamp) if isinstance(timestamp, str) else None,
     )

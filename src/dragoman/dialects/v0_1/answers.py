@@ -5,18 +5,19 @@ They are read member by member: a client takes what the field sends (0.x referen
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
 from dragoman.dialects.fields import Fields, read_json
-from dragoman.dialects.legacy.tolerant import read_message, read_part, read_status
+from dragoman.dialects.legacy.tolerant import read_any_part, read_said, read_status
 from dragoman.dialects.v0_1.push import read_task_config
 from dragoman.dialects.v0_1.wire import STATE_MARK
-from dragoman.errors import InvalidParamsError
+from dragoman.errors import TaskNotFoundError
 from dragoman.model.events import StreamResponse, TaskArtifactUpdateEvent, TaskStatusUpdateEvent
-from dragoman.model.messages import Message, Role
+from dragoman.model.messages import Message
 from dragoman.model.operations import Empty, ListTaskPushNotificationConfigsResponse, Operation
+from dragoman.model.parts import Part
 from dragoman.model.tasks import Artifact, Task, TaskState, TaskStatus
 
 if TYPE_CHECKING:
@@ -31,23 +32,35 @@ def decode_result(operation: Operation, data: bytes) -> Received:
 
     Raises:
         JSONParseError, InvalidParamsError: it is none; the violation says why.
+        TaskNotFoundError: the task has no webhook.
     """
     if operation is Operation.DELETE_TASK_PUSH_NOTIFICATION_CONFIG:
         return Empty()  # whatever an agent says to a webhook that was set to null
-    answer = Fields(read_json(data))
+    if operation in _ABOUT_PUSH:
+        return _read_webhooks(operation, Fields(read_json(data) or {}))
+    return _read_task(Fields(read_json(data)))
+
+
+_ABOUT_PUSH: Final = frozenset(
+    {
+        Operation.CREATE_TASK_PUSH_NOTIFICATION_CONFIG,
+        Operation.GET_TASK_PUSH_NOTIFICATION_CONFIG,
+        Operation.LIST_TASK_PUSH_NOTIFICATION_CONFIGS,
+    }
+)
+
+
+def _read_webhooks(operation: Operation, answer: Fields) -> Received:
+    # 2.4: null, here or in place of the whole answer, or an empty object is no webhook.
+    has_one = bool(answer.get("pushNotificationConfig"))
     match operation:
-        case (
-            Operation.CREATE_TASK_PUSH_NOTIFICATION_CONFIG
-            | Operation.GET_TASK_PUSH_NOTIFICATION_CONFIG
-        ):
-            return read_task_config(answer)
         case Operation.LIST_TASK_PUSH_NOTIFICATION_CONFIGS:
-            # 2.4: null or an empty object is no webhook.
-            has_one = bool(answer.get("pushNotificationConfig"))
             configs = (read_task_config(answer),) if has_one else ()
             return ListTaskPushNotificationConfigsResponse(configs=configs)
+        case Operation.GET_TASK_PUSH_NOTIFICATION_CONFIG if not has_one:
+            raise TaskNotFoundError(answer.text("id"))  # as 1.0 says that there is none
         case _:
-            return _read_task(answer)
+            return read_task_config(answer)
 
 
 def decode_event(data: bytes) -> StreamResponse:
@@ -95,7 +108,7 @@ def _read_task(found: Fields) -> Task:
         status=status,
         artifacts=_read_artifacts(found),
         history=tuple(
-            _placed(read_message(value, place, role=Role.AGENT), task_id, context_id)
+            _placed(read_said(value, place), task_id, context_id)
             for value, place in found.items("history")
         ),
         metadata=metadata,
@@ -138,13 +151,11 @@ def _index(artifact: Fields) -> int:
 
 
 def _read_artifact(artifact: Fields, artifact_id: str) -> Artifact:
-    parts = tuple([read_part(value, place) for value, place in artifact.items("parts")])
-    if not parts:
-        raise InvalidParamsError.of(artifact.place("parts"), "must not be empty")
+    parts = tuple([read_any_part(value, place) for value, place in artifact.items("parts")])
     return Artifact(
         artifact_id=artifact_id,
         name=artifact.text("name"),
         description=artifact.text("description"),
-        parts=parts,
+        parts=parts or (Part(text=""),),
         metadata=artifact.free("metadata"),
     )

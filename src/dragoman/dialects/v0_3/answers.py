@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from dragoman.dialects.fields import Fields, read_json
 from dragoman.dialects.legacy.card_0_3 import read_card
-from dragoman.dialects.legacy.tolerant import read_message, read_part, read_status
+from dragoman.dialects.legacy.tolerant import read_any_part, read_said, read_status
 from dragoman.dialects.v0_3.push import read_task_config
 from dragoman.errors import InvalidParamsError
 from dragoman.model.events import (
@@ -18,7 +18,6 @@ from dragoman.model.events import (
     TaskArtifactUpdateEvent,
     TaskStatusUpdateEvent,
 )
-from dragoman.model.messages import Role
 from dragoman.model.operations import (
     Empty,
     ListTaskPushNotificationConfigsResponse,
@@ -117,7 +116,7 @@ def _listed(found: object, name: str) -> Fields:
 
 
 def _message(found: Fields) -> Message:
-    return read_message(found.whole, found.path, role=Role.AGENT)
+    return read_said(found.whole, found.path)
 
 
 def _task(found: Fields) -> Task:
@@ -132,15 +131,13 @@ def _task(found: Fields) -> Task:
                 for index, (item, place) in enumerate(found.items("artifacts"))
             ]
         ),
-        history=tuple(
-            [read_message(item, place, role=Role.AGENT) for item, place in found.items("history")]
-        ),
+        history=tuple([read_said(item, place) for item, place in found.items("history")]),
         metadata=found.free("metadata"),
     )
 
 
 def _artifact(found: Fields, position: int = 0) -> Artifact:
-    parts = tuple([read_part(item, place) for item, place in found.items("parts")])
+    parts = tuple([read_any_part(item, place) for item, place in found.items("parts")])
     return Artifact(
         artifact_id=found.text("artifactId") or _indexed(found, position),
         name=found.text("name"),
@@ -176,7 +173,7 @@ def _artifact_update(found: Fields) -> TaskArtifactUpdateEvent:
         read = _artifact(artifact)
     elif part is not None:  # 8.2 A6: one part and its place, without an artifact around it
         append = part.flag("append")
-        read = Artifact(artifact_id=_indexed(found), parts=(read_part(part.whole, part.path),))
+        read = Artifact(artifact_id=_indexed(found), parts=(read_any_part(part.whole, part.path),))
     else:
         raise InvalidParamsError.of(found.place("artifact"), "is required")
     return TaskArtifactUpdateEvent(

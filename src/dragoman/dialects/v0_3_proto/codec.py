@@ -15,7 +15,7 @@ from dragoman.dialects.legacy.error_readers import read_http_error
 from dragoman.dialects.legacy.errors import http_error
 from dragoman.dialects.v0_3_proto.answers import decode_answer, decode_event, write_answer
 from dragoman.dialects.v0_3_proto.card import decode_card, encode_card
-from dragoman.dialects.v0_3_proto.decode import Decoder
+from dragoman.dialects.v0_3_proto.decode import AnswerDecoder, Decoder
 from dragoman.dialects.v0_3_proto.encode import Encoder, ends_stream
 from dragoman.dialects.v0_3_proto.requests import FORMS, read_request, write_request
 from dragoman.dialects.violations import refusal_of
@@ -99,14 +99,14 @@ class V0_3Proto:  # noqa: N801 - the name of the version
         if operation is Operation.GET_EXTENDED_AGENT_CARD:
             return decode_card(data)
         try:
-            return decode_answer(operation, data, Decoder(self._file_bytes))
+            return decode_answer(operation, data, AnswerDecoder(self._file_bytes))
         except RecursionError as refused:
             raise refusal_of(refused) from None
 
     def decode_event(self, data: bytes) -> StreamResponse:
         """Read one frame of a stream."""
         try:
-            return decode_event(data, Decoder(self._file_bytes))
+            return decode_event(data, AnswerDecoder(self._file_bytes))
         except RecursionError as refused:
             raise refusal_of(refused) from None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, TypeGuard, cast
 
+import msgspec
 from msgspec.structs import replace
 
 from dragoman.dialects.fields import Fields
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from dragoman.dialects.legacy.file_bytes import FileBytes
     from dragoman.model.base import JsonObject
 
-__all__ = ("Decoder", "count", "free_json", "required", "state_of")
+__all__ = ("AnswerDecoder", "Decoder", "count", "free_json", "required", "state_of")
 
 _ONE_PART: Final = "needs exactly one of text, file, data"
 _ONE_PAYLOAD: Final = "needs exactly one of task, message, statusUpdate, artifactUpdate"
@@ -134,7 +135,7 @@ class Decoder:
             status=self._status(found.status, f"{place}status"),
             artifacts=tuple(
                 [
-                    self._artifact(item, f"{place}artifacts[{index}]")
+                    self._artifact(item, f"{place}artifacts[{index}]", index)
                     for index, item in enumerate(found.artifacts or ())
                 ]
             ),
@@ -195,9 +196,9 @@ class Decoder:
             timestamp=read_timestamp(timestamp) if timestamp else None,
         )
 
-    def _artifact(self, found: wire.Artifact, path: str) -> Artifact:
+    def _artifact(self, found: wire.Artifact, path: str, position: int = 0) -> Artifact:
         return Artifact(
-            artifact_id=required(found.artifact_id, f"{path}.artifactId"),
+            artifact_id=found.artifact_id or f"idx-{position}",
             name=found.name or "",
             description=found.description or "",
             parts=self._parts(found.parts or (), f"{path}.parts"),
@@ -235,6 +236,26 @@ class Decoder:
         if self._pinned is None and is_raw(content):
             self.has_raw_files = True
         return part
+
+
+class AnswerDecoder(Decoder):
+    """Reads an answer, which is not lost for one of its parts.
+
+    A file that cannot be read is kept as data; what has no content at all is left out.
+    """
+
+    __slots__ = ()
+
+    def _parts(self, found: tuple[wire.Part, ...], path: str) -> tuple[Part, ...]:
+        read = [self._any_part(part, path, index) for index, part in enumerate(found)]
+        return tuple([part for part in read if part is not None]) or (Part(text=""),)
+
+    def _any_part(self, found: wire.Part, path: str, index: int) -> Part | None:
+        try:
+            return self._part(found, path, index)
+        except InvalidParamsError:
+            content = msgspec.to_builtins(found)
+            return Part(data=content) if content else None
 
 
 def free_json(found: JsonObject | None) -> JsonObject | None:

@@ -26,7 +26,7 @@ __all__ = ("CARD", "decode_card", "encode_card")
 _logger = logging.getLogger(__name__)
 
 _ENCODER: Final = msgspec.json.Encoder()
-_FORM: Final = Form(AgentCard)
+_FORM: Final = Form(AgentCard, is_answer=True)
 _INTERFACES: Final = "supportedInterfaces"
 
 
@@ -36,7 +36,7 @@ def encode_card(card: AgentCard) -> bytes:
 
 
 def decode_card(data: bytes) -> AgentCard:
-    """Read a card; required arrays may be empty (Q-20).
+    """Read a card as clients do; required arrays may be empty (Q-20), or left out.
 
     Raises:
         JSONParseError, InvalidParamsError: it is not a card of this version.

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 import msgspec
 from msgspec import Struct
 
+from dragoman.dialects.v1_0.answers import answer_reader
 from dragoman.dialects.v1_0.normalise import reader_for, snake_names
 from dragoman.dialects.violations import DECODER_ERRORS, refusal_of
 
@@ -30,10 +31,14 @@ class Form(Generic[S]):
     __slots__ = ("_decode", "_hint", "_kind", "_normalise", "_snake_key")
 
     def __init__(self, kind: type[S], *, is_answer: bool = False) -> None:
-        """Prepare everything that depends on the type, and on who writes it: see ``normalise``."""
+        """Prepare everything that depends on the type.
+
+        Args:
+            is_answer: an agent writes it, not a client: it is read as ``answers`` says.
+        """
         self._kind = kind
         self._decode = msgspec.json.Decoder(kind).decode
-        self._normalise = reader_for(kind, is_answer=is_answer)
+        self._normalise = answer_reader(kind) if is_answer else reader_for(kind)
         names = snake_names(kind)
         self._hint = _key_search(b"_", {name.rpartition("_")[2] for name in names})
         self._snake_key = _key_search(b'"', names)

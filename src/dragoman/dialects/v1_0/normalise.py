@@ -8,8 +8,7 @@ strict decoder to refuse. Free JSON (metadata, params, header, data) is never to
 It refuses by itself only what it alone can name well: a field given in both spellings, ``null`` in
 an array, and values outside an enum or a range.
 
-Answers come from peers that may be of a later version. There, a state that is not known keeps its
-name, and a role that is not known is that of who answers.
+Requests are read so, by servers. What a client forgives beyond it is in ``answers``.
 """
 
 from __future__ import annotations
@@ -26,12 +25,20 @@ from msgspec import UNSET, Struct
 from dragoman.errors import InvalidParamsError
 from dragoman.model.base import INT32_MAX, is_array, is_object
 from dragoman.model.messages import Role
-from dragoman.model.tasks import UNSPECIFIED, TaskState
+from dragoman.model.tasks import TaskState
 
 if TYPE_CHECKING:
     from enum import Enum
 
-__all__ = ("reader_for", "snake_names")
+__all__ = (
+    "UNSPECIFIED_NAMES",
+    "Reader",
+    "enum_names",
+    "is_number",
+    "reader_for",
+    "scalar_reader",
+    "snake_names",
+)
 
 Reader: TypeAlias = Callable[[object, str], object]
 """Takes a value and its path, returns the plain form, or UNSET when the value means "absent"."""
@@ -49,30 +56,20 @@ _INTEGER: Final = re.compile(r"-?\d{1,10}", re.ASCII)
 _BASE64: Final = re.compile(r"[A-Za-z0-9+/_-]*={0,2}", re.ASCII)
 _STANDARD_ALPHABET: Final = str.maketrans("-_", "+/")
 
-# Value 0 of each enum. It has no member in the model: it is never sent, and read as absent.
-_UNSPECIFIED: Final[dict[type[Enum], str]] = {
+UNSPECIFIED_NAMES: Final[dict[type[Enum], str]] = {
     TaskState: "TASK_STATE_UNSPECIFIED",
     Role: "ROLE_UNSPECIFIED",
 }
-
-# What it is taken for in an answer that must have one.
-_OTHERWISE: Final[dict[type[Enum], str]] = {
-    TaskState: UNSPECIFIED.value,
-    Role: Role.AGENT.value,
-}
+"""Value 0 of each enum. It has no member in the model: it is never sent, and read as absent."""
 
 
 @cache
-def reader_for(kind: type[Struct], *, is_answer: bool = False) -> Reader:
-    """Return the reader of a Struct.
-
-    Args:
-        is_answer: it comes from an agent, which may know enum values that we do not.
-    """
+def reader_for(kind: type[Struct]) -> Reader:
+    """Return the reader of a Struct."""
     info = shapes.type_info(kind)
     if not isinstance(info, shapes.StructType):  # pragma: no cover - a Struct has no other shape
         raise TypeError(kind)
-    return _object_reader(info, is_answer=is_answer)
+    return _object_reader(info)
 
 
 def snake_names(*kinds: type[Struct]) -> frozenset[str]:
@@ -93,21 +90,28 @@ def snake_names(*kinds: type[Struct]) -> frozenset[str]:
     return frozenset(found)
 
 
-def _reader(shape: shapes.Type, *, is_answer: bool) -> Reader:
+def _reader(shape: shapes.Type) -> Reader:
     if isinstance(shape, shapes.UnionType):
         # Every union of the model is "or absent".
         (shape,) = (kind for kind in shape.types if not isinstance(kind, shapes.NoneType))
     match shape:
         case shapes.StructType():
-            return reader_for(shape.cls, is_answer=is_answer)
+            return reader_for(shape.cls)
         case shapes.VarTupleType():
-            return _array_reader(_reader(shape.item_type, is_answer=is_answer))
+            return _array_reader(_reader(shape.item_type))
         case shapes.DictType():
-            return _map_reader(_reader(shape.value_type, is_answer=is_answer))
+            return _map_reader(_reader(shape.value_type))
+        case shapes.EnumType():
+            return _enum_reader(shape.cls)
+        case _:
+            return scalar_reader(shape)
+
+
+def scalar_reader(shape: shapes.Type) -> Reader:
+    """Return the reader of what is neither an object, an array nor an enum."""
+    match shape:
         case shapes.IntType():
             return _int_reader(shape.ge or 0, INT32_MAX if shape.le is None else shape.le)
-        case shapes.EnumType():
-            return _enum_reader(shape.cls, is_answer=is_answer)
         case shapes.BytesType():
             return _read_bytes
         case _:
@@ -115,25 +119,19 @@ def _reader(shape: shapes.Type, *, is_answer: bool) -> Reader:
             return _read_as_is
 
 
-def _object_reader(shape: shapes.StructType, *, is_answer: bool) -> Reader:
+def _object_reader(shape: shapes.StructType) -> Reader:
     members: dict[str, Member] = {}
-    # ProtoJSON leaves a value 0 out, be it required or not.
-    unset = {
-        field.encode_name: _OTHERWISE[field.type.cls]
-        for field in shape.fields
-        if is_answer and field.required and isinstance(field.type, shapes.EnumType)
-    }
     for field in shape.fields:
         # Part.data alone may be null: it is the one field whose absence is UNSET.
         keeps_null = isinstance(field.type, shapes.CustomType)
-        read_field = _reader(field.type, is_answer=is_answer)
+        read_field = _reader(field.type)
         member = Member(field.encode_name, read_field, keeps_null)
         members[field.encode_name] = members[field.name] = member
 
     def read(value: object, path: str) -> object:
         if not is_object(value):
             return value
-        plain: dict[str, object] = dict(unset)
+        plain: dict[str, object] = {}
         seen: set[str] = set()
         for key, item in value.items():
             member = members.get(key)
@@ -186,23 +184,26 @@ def _int_reader(least: int, most: int) -> Reader:
             isinstance(value, float) and value.is_integer()
         ):
             value = int(value)
-        if _is_number(value) and not least <= value <= most:
+        if is_number(value) and not least <= value <= most:
             raise InvalidParamsError.of(path, f"must be between {least} and {most}")
         return value
 
     return read
 
 
-def _enum_reader(kind: type[Enum], *, is_answer: bool) -> Reader:
-    # The proto numbers its values in the order of the model, from 1; 0 is "unset".
-    by_number = {number: member.value for number, member in enumerate(kind, 1)}
+def enum_names(kind: type[Enum]) -> dict[int, str]:
+    """Return the names of an enum by their numbers in the proto: the model's order, from 1."""
+    return {number: member.value for number, member in enumerate(kind, 1)}
+
+
+def _enum_reader(kind: type[Enum]) -> Reader:
+    by_number = enum_names(kind)
     names = tuple(by_number.values())
-    unset = _UNSPECIFIED[kind]
-    prefix = unset.removesuffix("UNSPECIFIED")
+    unset = UNSPECIFIED_NAMES[kind]
     expected = f"must be one of {', '.join(names)}"
 
     def read(value: object, path: str) -> object:
-        if _is_number(value):
+        if is_number(value):
             value = by_number.get(value, unset if value == 0 else None)
         if value == unset:
             return UNSET
@@ -211,19 +212,11 @@ def _enum_reader(kind: type[Enum], *, is_answer: bool) -> Reader:
             raise InvalidParamsError.of(path, expected)
         return value
 
-    def read_answer(value: object, path: str) -> object:
-        del path
-        if _is_number(value):
-            value = by_number.get(value, unset if value == 0 else f"{prefix}{value}")
-        if value in names or not isinstance(value, str):
-            return value
-        is_open = value != unset and kind is TaskState
-        return value if is_open else _OTHERWISE[kind]
-
-    return read_answer if is_answer else read
+    return read
 
 
-def _is_number(value: object) -> TypeGuard[int]:
+def is_number(value: object) -> TypeGuard[int]:
+    """Whether a JSON value is an integer; booleans are none."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 

@@ -78,3 +78,13 @@ def test_of_a_task_that_goes_on_only_the_news_are_shown() -> None:
     assert conversation.known("t").look(asked) == ()
     # Of another one everything is news.
     assert len(conversation.known("").look(asked)) == 1
+
+
+def test_an_interrupt_of_strands_is_answered_by_its_name() -> None:
+    pending = Part(data={"interrupts": [{"interruptId": "i-1", "name": "approval"}]})
+    asked = Message(message_id="q", role=Role.AGENT, parts=(Part(text="go on?"), pending))
+    conversation = Conversation()
+    status = TaskStatus(state=TaskState.INPUT_REQUIRED, message=asked)
+    conversation.see(Task(id="t", context_id="c", status=status))
+    response = {"interruptId": "i-1", "response": "x"}
+    assert next_message(conversation).parts == (Part(data={"interruptResponse": response}),)

@@ -21,6 +21,7 @@ from dragoman.model.parts import Part
 from dragoman.model.tasks import Task, TaskState, TaskStatus
 from dragoman.service.service import A2AService, Call
 from dragoman.testing.clock import FakeClock
+from tests.support.client.fakes import chunk
 
 MESSAGE = Message(message_id="m", role=Role.USER, parts=(Part(text="x"),))
 
@@ -168,18 +169,24 @@ async def test_looking_goes_on_until_the_task_is_settled() -> None:
     assert service.looked == 3
 
 
-async def test_the_outcome_is_read_unless_it_is_known() -> None:
-    service = Service(Batches(), TaskState.COMPLETED)
+async def test_the_outcome_is_what_the_events_have_told() -> None:
+    service = Service(Batches((StreamResponse(message=MESSAGE),)), TaskState.COMPLETED)
     followed = Followed(service)
-    reply = EventDocument(0, msgspec.json.encode(StreamResponse(message=MESSAGE)))
-    assert await followed.follower.outcome(reply) == MESSAGE
-    known = EventDocument(0, msgspec.json.encode(whole(TaskState.COMPLETED)))
-    found = await followed.follower.outcome(known)
+    await followed.send()
+    assert await followed.follower.outcome() == MESSAGE
+    service.stream = Batches((whole(TaskState.WORKING),), (update(TaskState.COMPLETED),))
+    await followed.send()
+    found = await followed.follower.outcome()
     assert isinstance(found, TaskDocument)
+    assert found.task() == task(TaskState.COMPLETED)
     assert service.looked == 0
-    followed.progress.task_id = "t"
-    last = EventDocument(0, msgspec.json.encode(update(TaskState.COMPLETED)))
-    assert isinstance(await followed.follower.outcome(last), TaskDocument)
+
+
+async def test_the_outcome_is_read_where_a_part_of_the_task_was_told() -> None:
+    service = Service(Batches((update(TaskState.COMPLETED),)), TaskState.COMPLETED)
+    followed = Followed(service)
+    await followed.send("t")
+    assert isinstance(await followed.follower.outcome(), TaskDocument)
     assert service.looked == 1
 
 
@@ -188,16 +195,22 @@ async def test_what_was_seen_is_the_outcome_if_it_cannot_be_read() -> None:
         async def get_task(self, request: GetTaskRequest, call: Call) -> TaskDocument:
             raise TaskNotFoundError(request.id)
 
-    stream = Batches((whole(TaskState.WORKING),), (update(TaskState.COMPLETED),))
-    followed = Followed(Forgetful(stream))
-    last = EventDocument(0, msgspec.json.encode((await followed.send())[-1]))
-    found = await followed.follower.outcome(last)
+    followed = Followed(Forgetful(Batches((update(TaskState.COMPLETED),))))
+    await followed.send("t")
+    found = await followed.follower.outcome()
     assert isinstance(found, TaskDocument)
     assert found.task() == task(TaskState.COMPLETED)
-    with pytest.raises(TaskNotFoundError):
-        await Followed(Forgetful(stream)).follower.outcome(last)
+
+
+async def test_what_is_told_behind_the_end_is_shown() -> None:
+    done, late = update(TaskState.COMPLETED), chunk("late")
+    followed = Followed(Service(Batches((whole(TaskState.WORKING),), (done,), (late,))))
+    assert await followed.send() == [whole(TaskState.WORKING), done, late]
+    found = await followed.follower.outcome()
+    assert isinstance(found, TaskDocument)
+    assert [artifact.parts[0].text for artifact in found.task().artifacts] == ["late"]
 
 
 async def test_no_answer_at_all_is_no_outcome() -> None:
     with pytest.raises(InvalidAgentResponseError):
-        await Followed(Service(Batches())).follower.outcome(None)
+        await Followed(Service(Batches())).follower.outcome()

@@ -48,14 +48,14 @@ def test_a_message_may_name_a_context() -> None:
     ("state", "command"),
     [
         (TaskState.WORKING, "dragoman task get t --wait"),
-        (TaskState.INPUT_REQUIRED, "dragoman send --task-id=t 'YOUR ANSWER'"),
-        (TaskState.AUTH_REQUIRED, "dragoman send --task-id=t 'YOUR ANSWER'"),
+        (TaskState.INPUT_REQUIRED, "dragoman send --task-id=t --context-id=c 'YOUR ANSWER'"),
+        (TaskState.AUTH_REQUIRED, "dragoman send --task-id=t --context-id=c 'YOUR ANSWER'"),
         (TaskState.COMPLETED, None),
     ],
 )
 def test_the_command_to_go_on_depends_on_the_state(state: TaskState, command: str | None) -> None:
     progress = Progress(NO_SETTINGS)
-    progress.see_task(Task(id="t", status=TaskStatus(state=state)))
+    progress.see_task(Task(id="t", context_id="c", status=TaskStatus(state=state)))
     assert progress.next_command() == command
 
 

@@ -9,6 +9,7 @@ from dragoman.cli.options.options import (
     ENDPOINT,
     INSECURE,
     LEGACY,
+    STRICT,
     TENANT,
     TRANSPORT,
     Option,
@@ -29,10 +30,11 @@ URL = given(ENDPOINT, "https://agent.example/rpc")
 RPC = given(TRANSPORT, "jsonrpc")
 
 
-def test_an_agent_is_spoken_to_in_1_0_unless_told(tmp_path: Path) -> None:
-    assert target_of(read(tmp_path, AGENT), tmp_path) == Target("agent.example", "1.0", ())
+def test_an_agent_is_spoken_to_as_its_card_declares_unless_told(tmp_path: Path) -> None:
+    assert target_of(read(tmp_path, AGENT), tmp_path) == Target("agent.example", None, ())
     legacy = target_of(read(tmp_path, AGENT, given(LEGACY)), tmp_path)
-    assert legacy.version is None
+    assert (legacy.version, legacy.downgrade) == (None, True)
+    assert target_of(read(tmp_path, AGENT, given(STRICT)), tmp_path).version == "1.0"
     named = target_of(read(tmp_path, AGENT, given(LEGACY), given(A2A_VERSION, "0.2")), tmp_path)
     assert named.version == "0.2"
 

@@ -144,7 +144,7 @@ def test_security_of_0_3_in_a_card_of_1_0_is_understood(caplog: pytest.LogCaptur
         (b"<html>", "not well-formed JSON"),
         (b"[]", "expected object"),
         (b'{"name": "A"}', "url is required"),
-        (json.dumps(new(skills=1)).encode(), "skills"),
+        (json.dumps(new(securityRequirements=1)).encode(), "securityRequirements"),
     ],
 )
 def test_what_is_no_card_is_refused(data: bytes, finding: str) -> None:

@@ -39,12 +39,13 @@ async def test_a_task_that_is_not_there_is_told() -> None:
 
 @pytest.mark.requirement("R-3.4.3-2")
 @pytest.mark.parametrize("context_id", ["", "c"])
-async def test_a_message_goes_to_the_task(context_id: str) -> None:
-    agent, service = agent_of(Events(StreamResponse(task=DONE)))
+async def test_a_message_goes_to_the_task_in_its_context(context_id: str) -> None:
+    looked = () if context_id else (task(TaskState.INPUT_REQUIRED),)
+    agent, service = agent_of(*looked, Events(StreamResponse(task=DONE)))
     await agent.task("t", context_id).send("more")
-    request, _ = service.asked[0]
+    request, _ = service.asked[-1]
     assert isinstance(request, SendMessageRequest)
-    assert (request.message.task_id, request.message.context_id) == ("t", context_id)
+    assert (request.message.task_id, request.message.context_id) == ("t", "c")
 
 
 async def test_a_task_is_canceled() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from dragoman.dialects.legacy.file_bytes import FileBytes
 from dragoman.dialects.v0_3_proto import wire
-from dragoman.dialects.v0_3_proto.decode import Decoder, count, state_of
+from dragoman.dialects.v0_3_proto.decode import AnswerDecoder, Decoder, count, state_of
 from dragoman.errors import InvalidParamsError
 from dragoman.model.base import INT32_MAX
 from dragoman.model.messages import Role
@@ -315,12 +315,6 @@ def test_an_update_without_a_context_is_in_that_of_its_task() -> None:
         (wire.StreamResponse(task=wire.Task(id="t")), "task.status"),
         (
             wire.StreamResponse(
-                task=wire.Task(id="t", status=STATUS, artifacts=(wire.Artifact(),))
-            ),
-            "task.artifacts[0].artifactId",
-        ),
-        (
-            wire.StreamResponse(
                 task=wire.Task(id="t", status=STATUS, history=(wire.Message(message_id="m"),))
             ),
             "task.history[0].content",
@@ -354,3 +348,14 @@ def test_an_update_without_a_context_is_in_that_of_its_task() -> None:
 )
 def test_what_is_missing_is_named(frame: wire.StreamResponse, place: str) -> None:
     assert place_of_refusal(frame) == place
+
+
+def test_no_answer_is_lost_for_its_parts() -> None:
+    file: dict[str, object] = {"fileWithBytes": "no base64!"}
+    artifact = wire.Artifact(parts=(wire.Part(text="x"), wire.Part(file=file), wire.Part()))
+    task = AnswerDecoder(None).task(
+        wire.Task(id="t", status=STATUS, artifacts=(artifact,), history=(wire.Message(),))
+    )
+    (read,) = task.artifacts
+    assert (read.artifact_id, [part.kind for part in read.parts]) == ("idx-0", ["text", "data"])
+    assert task.history[0].parts == (Part(text=""),)

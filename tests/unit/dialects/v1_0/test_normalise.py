@@ -13,7 +13,7 @@ from dragoman.model.cards import AgentCard
 from dragoman.model.messages import Message, Role
 from dragoman.model.operations import ListTasksRequest, SendMessageRequest
 from dragoman.model.parts import Part
-from dragoman.model.tasks import UNSPECIFIED, TaskState, TaskStatus
+from dragoman.model.tasks import TaskState
 from tests.support.strategies import json_objects, json_values
 
 T = TypeVar("T", bound=msgspec.Struct)
@@ -221,34 +221,6 @@ def test_an_unknown_enum_value_is_refused(written: object) -> None:
     assert refusal(_LISTS, {"status": written}) == FieldViolation(
         "status", f"must be one of {', '.join(TASK_STATES)}"
     )
-
-
-@pytest.mark.parametrize("unset", [{}, {"state": 0}, {"state": "TASK_STATE_UNSPECIFIED"}])
-def test_an_answer_may_leave_a_state_unspecified(unset: object) -> None:
-    assert read(Form(TaskStatus, is_answer=True), unset).state is UNSPECIFIED
-
-
-@pytest.mark.parametrize(
-    ("written", "name"),
-    [
-        ("TASK_STATE_PAUSED", "TASK_STATE_PAUSED"),
-        (9, "TASK_STATE_9"),
-        (2, "TASK_STATE_WORKING"),
-        ("TASK_STATE_WORKING", "TASK_STATE_WORKING"),
-    ],
-)
-def test_a_state_of_a_later_version_keeps_its_name_in_an_answer(written: object, name: str) -> None:
-    assert read(Form(TaskStatus, is_answer=True), {"state": written}).state.value == name
-
-
-@pytest.mark.parametrize("written", ["working", "", True, 1.5, ["x"], {}])
-def test_what_is_no_state_is_refused_in_an_answer_too(written: object) -> None:
-    assert refusal(Form(TaskStatus, is_answer=True), {"state": written}).field == "state"
-
-
-@pytest.mark.parametrize("role", ["ROLE_JUDGE", "ROLE_UNSPECIFIED", 0, 9, None])
-def test_an_unknown_role_in_an_answer_is_that_of_who_answers(role: object) -> None:
-    assert read(Form(Message, is_answer=True), MESSAGE | {"role": role}).role is Role.AGENT
 
 
 # --- objects, arrays and free data -----------------------------------------------------------

@@ -9,9 +9,9 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from dragoman.dialects.fields import Fields, read_json
-from dragoman.dialects.legacy.tolerant import read_message, read_part, read_status
-from dragoman.errors import InvalidParamsError
-from dragoman.model.messages import Message, Role
+from dragoman.dialects.legacy.tolerant import read_any_part, read_said, read_status
+from dragoman.model.messages import Message
+from dragoman.model.parts import Part
 from dragoman.model.tasks import Artifact, Task
 
 __all__ = ("decode_task",)
@@ -37,7 +37,7 @@ def decode_task(data: bytes) -> Task:
             for number, item in enumerate(found.items("artifacts"))
         ),
         history=tuple(
-            _placed(read_message(value, place, role=Role.AGENT), task_id, context_id)
+            _placed(read_said(value, place), task_id, context_id)
             for value, place in found.items("history")
         ),
         metadata=found.free("metadata"),
@@ -45,15 +45,13 @@ def decode_task(data: bytes) -> Task:
 
 
 def _read_artifact(artifact: Fields, number: int) -> Artifact:
-    parts = tuple([read_part(value, path) for value, path in artifact.items("parts")])
-    if not parts:
-        raise InvalidParamsError.of(artifact.place("parts"), "must not be empty")
+    parts = tuple([read_any_part(value, path) for value, path in artifact.items("parts")])
     return Artifact(
         # The number that an artifact states may be that of another, its place is its own.
         artifact_id=f"idx-{number}",
         name=artifact.text("name"),
         description=artifact.text("description"),
-        parts=parts,
+        parts=parts or (Part(text=""),),
         metadata=artifact.free("metadata"),
     )
 

@@ -35,7 +35,6 @@ def test_artifacts_that_share_a_number_are_told_apart() -> None:
         b"{}",
         b'{"id": "t"}',
         b'{"id": "t", "status": {}}',
-        b'{"id": "t", "status": {"state": "working"}, "artifacts": [{"parts": []}]}',
         b'{"id": 7, "status": {"state": "working"}}',
         b"[]",
         b"{",

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.cli.options.catalog_reference import CatalogReference, catalog_reference
+from dragoman.client.discovery.catalog_reference import CatalogReference, catalog_reference
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from dragoman.cli.errors import CliError
-from dragoman.cli.session.catalogs import Entry, find_entry, has_origin, read_entries
+from dragoman.client.discovery.catalogs import Entry, find_entry, has_origin, read_entries
+from dragoman.client.errors import CatalogError
 from dragoman.errors import UsageError
 
 CARD = "application/a2a-agent-card+json"
@@ -52,7 +52,7 @@ def test_one_that_is_wrong_is_told_with_its_number(entry: object, finding: str) 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"{}", b'{"entries": {}}', b"\xff"])
 def test_what_is_no_catalog_is_refused(content: bytes) -> None:
-    with pytest.raises(CliError, match="is no catalog"):
+    with pytest.raises(CatalogError, match="is no catalog"):
         list(read_entries(content, "c.json"))
 
 
@@ -70,7 +70,7 @@ def test_several_of_a_name_are_told() -> None:
 
 
 def test_none_of_a_name_is_told() -> None:
-    with pytest.raises(CliError, match="has no agent 'bot'"):
+    with pytest.raises(CatalogError, match="has no agent 'bot'"):
         find_entry([Entry(identifier="bot", type="text/plain", url="x")], "bot", "c")
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import aclosing
 from pathlib import Path
 from typing import Final, NamedTuple
 from urllib.parse import urljoin, urlsplit
@@ -19,20 +18,20 @@ import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from dragoman.auth.outgoing.origins import origin_of
-from dragoman.cli.command import Invocation
-from dragoman.cli.errors import CARD_NOT_FOUND, CliError, Failure
-from dragoman.cli.session.target import tls_of
 from dragoman.client.discovery.addresses import card_locations, file_path
+from dragoman.client.discovery.catalog_reference import CatalogReference
+from dragoman.client.errors import CatalogError
 from dragoman.client.transports.http_pool import HttpPool, read_body
 from dragoman.errors import UsageError
 
 __all__ = (
     "CATALOG_TYPE",
     "Entry",
+    "HeldCard",
     "find_entry",
     "has_origin",
     "load_catalog",
-    "missing",
+    "locate",
     "read_entries",
 )
 
@@ -105,12 +104,12 @@ def read_entries(content: bytes, place: str) -> Iterator[Entry | str]:
     """Yield the entries of a document; for one that is wrong, what is wrong with it.
 
     Raises:
-        CliError: it is no catalog.
+        CatalogError: it is no catalog.
     """
     try:
         document = msgspec.json.decode(content, type=_Document)
     except (msgspec.DecodeError, UnicodeDecodeError) as problem:
-        raise missing(f"{place} is no catalog: {problem}") from None
+        raise CatalogError(f"{place} is no catalog: {problem}") from None
     for number, raw in enumerate(document.entries):
         try:
             entry = msgspec.json.decode(raw, type=Entry)
@@ -127,7 +126,7 @@ def find_entry(entries: Sequence[Entry], name: str, place: str) -> Entry:
     """Return the agent that is called so: by its identifier, its name, or the end of the former.
 
     Raises:
-        CliError: there is none.
+        CatalogError: there is none.
         UsageError: there are several.
     """
     agents = [entry for entry in entries if entry.is_agent]
@@ -138,7 +137,7 @@ def find_entry(entries: Sequence[Entry], name: str, place: str) -> Entry:
         if found:
             candidates = ", ".join(f"{one.identifier} {one.version}".strip() for one in found)
             raise UsageError(f"{name!r} could be any of {candidates} in {place}")
-    raise missing(f"the catalog {place} has no agent {name!r}")
+    raise CatalogError(f"the catalog {place} has no agent {name!r}")
 
 
 def has_origin(url: str, other: str) -> bool:
@@ -147,11 +146,6 @@ def has_origin(url: str, other: str) -> bool:
         return origin_of(url) == origin_of(other)
     except UsageError:
         return False
-
-
-def missing(message: str) -> CliError:
-    """Return the failure of a reference that leads nowhere."""
-    return CliError(Failure(CARD_NOT_FOUND, message, "see what there is with catalog list"))
 
 
 # --- loading --------------------------------------------------------------------------------------
@@ -182,28 +176,58 @@ class _Loaded(NamedTuple):
     place: str
 
 
-async def load_catalog(invocation: Invocation, place: str) -> tuple[Entry, ...]:
+class HeldCard(NamedTuple):
+    """A card that a catalog holds, and which it is."""
+
+    content: bytes
+    place: str
+
+
+async def locate(
+    reference: CatalogReference, *, pool: HttpPool, folder: Path, tell: Callable[[str], None]
+) -> str | Path | HeldCard:
+    """Look up an agent in a catalog: where its card is, or the card itself.
+
+    Args: see ``load_catalog``.
+
+    Raises:
+        CatalogError: there is no such agent, or no such catalog.
+        ClientError: it cannot be asked for.
+        UsageError: the agent could be several, or a catalog leads where it must not.
+    """
+    entries = await load_catalog(reference.catalog, pool=pool, folder=folder, tell=tell)
+    entry = find_entry(entries, reference.entry, reference.catalog)
+    if isinstance(entry.data, Raw):
+        return HeldCard(bytes(entry.data), f"{entry.place}@{entry.identifier}")
+    return entry.target()
+
+
+async def load_catalog(
+    place: str, *, pool: HttpPool, folder: Path, tell: Callable[[str], None]
+) -> tuple[Entry, ...]:
     """Return the entries of a catalog, and of those that it holds.
 
     Args:
         place: a host, a URL or a path.
+        pool: what to ask with. Credentials are for agents: no catalog is shown any.
+        folder: what a path is relative to.
+        tell: told what is left out, and why.
 
     Raises:
-        CliError: there is no catalog.
+        CatalogError: there is no catalog.
         ClientError: it cannot be asked for.
         UsageError: it is no address, or a catalog leads where it must not.
     """
-    folder = invocation.surroundings.folder
     path = file_path(place)
     if path is None and (folder / place).is_file():
         path = Path(place)
     first: str | Path = folder / path if path is not None else place
-    # Credentials are for agents: no catalog is shown any.
-    async with aclosing(HttpPool(tls_of(invocation.settings, folder))) as pool:
-        return tuple([entry async for entry in _walk(invocation, pool, first)])
+    return tuple([entry async for entry in _walk(pool, first, tell)])
 
 
-async def _walk(invocation: Invocation, pool: HttpPool, first: str | Path) -> AsyncIterator[Entry]:
+async def _walk(
+    pool: HttpPool, first: str | Path, tell: Callable[[str], None]
+) -> AsyncIterator[Entry]:
     waiting: list[tuple[str | Path | _Loaded, int]] = [(first, 1)]
     seen: set[str] = set()
     for _ in range(_MAX_DOCUMENTS):
@@ -217,15 +241,15 @@ async def _walk(invocation: Invocation, pool: HttpPool, first: str | Path) -> As
             source = await _load(pool, source)
         for entry in read_entries(source.content, source.place):
             if isinstance(entry, str):
-                invocation.output.warn(entry)
+                tell(entry)
             elif entry.kind != CATALOG_TYPE:
                 yield entry
             elif depth < _MAX_DEPTH:
                 waiting.append((_nested(entry), depth + 1))
             else:
-                invocation.output.warn(f"{entry.identifier} is nested too deep, and left out")
+                tell(f"{entry.identifier} is nested too deep, and left out")
     if waiting:
-        invocation.output.warn(f"{first} holds more than {_MAX_DOCUMENTS} catalogs")
+        tell(f"{first} holds more than {_MAX_DOCUMENTS} catalogs")
 
 
 def _nested(entry: Entry) -> str | Path | _Loaded:
@@ -245,7 +269,7 @@ async def _load(pool: HttpPool, place: str | Path) -> _Loaded:
     origin = f"{url.scheme}://{url.netloc}"
     try:
         return await _fetch(pool, origin + _WELL_KNOWN)
-    except CliError:
+    except CatalogError:
         advertised = await _advertised(pool, f"{origin}/")
         if advertised is None:
             raise
@@ -265,13 +289,13 @@ async def _fetch(pool: HttpPool, url: str) -> _Loaded:
         async with pool.exchange("GET", place, headers=headers, read_seconds=_SECONDS) as response:
             if response.status_code not in _REDIRECTS:
                 if response.status_code != 200:
-                    raise missing(f"{place} answers with HTTP status {response.status_code}")
+                    raise CatalogError(f"{place} answers with HTTP status {response.status_code}")
                 return _Loaded(await read_body(response, _MAX_BYTES), place)
             target = urljoin(place, response.headers.get("location", ""))
         if not has_origin(target, place):
-            raise missing(f"{place} redirects to {target}: name that if you trust it")
+            raise CatalogError(f"{place} redirects to {target}: name that if you trust it")
         place = target
-    raise missing(f"{url} redirects more than {_MAX_REDIRECTS} times")
+    raise CatalogError(f"{url} redirects more than {_MAX_REDIRECTS} times")
 
 
 async def _advertised(pool: HttpPool, url: str) -> str | None:
@@ -292,7 +316,7 @@ def _read_file(path: Path) -> bytes:
         with path.open("rb") as file:
             content = file.read(_MAX_BYTES + 1)
     except OSError as problem:
-        raise missing(f"cannot read {path}: {problem.strerror}") from None
+        raise CatalogError(f"cannot read {path}: {problem.strerror}") from None
     if len(content) > _MAX_BYTES:
-        raise missing(f"{path} has more than {_MAX_BYTES} bytes")
+        raise CatalogError(f"{path} has more than {_MAX_BYTES} bytes")
     return content
