@@ -91,6 +91,15 @@ class ContentLimits(Struct, frozen=True, kw_only=True):
         )
 
 
+_DEMANDING = frozenset(
+    {
+        Operation.SEND_MESSAGE,
+        Operation.SEND_STREAMING_MESSAGE,
+        Operation.SUBSCRIBE_TO_TASK,
+    }
+)
+"""The operations that exchange content, and so need the extensions that the card requires."""
+
 _PUSH = frozenset(
     {
         Operation.CREATE_TASK_PUSH_NOTIFICATION_CONFIG,
@@ -134,14 +143,14 @@ class RequestValidator:
         """Return the extensions to activate of those a request names, in its order.
 
         R-T.ext-9: none unless asked for. R-4.6.3-3: what we lack is ignored; R-4.6.3-5: never
-        another version of it. R-3.3.4-6: one that the card requires must be named.
+        another version of it. R-3.3.4-6: one that the card requires must be named where content is
+        exchanged. Cards, tasks and webhooks are read and managed without it.
         """
         if not requested and not self._required:
             return ()
         named = [uri.strip() for uri in (requested or "").split(",")]
         missing = [uri for uri in self._required if uri not in named]
-        # Q-22: a card can be read by one who does not know yet what it requires.
-        if missing and operation is not Operation.GET_EXTENDED_AGENT_CARD:
+        if missing and operation in _DEMANDING:
             raise ExtensionSupportRequiredError(
                 f"This agent requires the extension {missing[0]}; name it in A2A-Extensions",
                 metadata={"requiredExtensions": ",".join(missing)},
