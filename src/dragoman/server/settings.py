@@ -137,6 +137,8 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         input_expiry_days: a task that has waited for its client this long is ended as failed, so
             that what nobody comes back to can be removed, too; 0 lets it wait for ever.
         max_wait_seconds: how long a blocking send waits before it returns the task as it is.
+        default_wait_seconds: the same, for a send of 0.x that does not say whether to block; many
+            clients give up after 30 seconds, and would not learn the id of their task.
         idempotency_seconds: how long a messageId is remembered; 0 turns recognition off.
         heartbeat_seconds: pause between comments on an idle stream; proxies cut at 30 to 60.
         stall_seconds: a stream whose reader takes no byte for this long is closed.
@@ -202,6 +204,7 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     retention_days: Days = 30.0
     input_expiry_days: Days = 0.0
     max_wait_seconds: Seconds = 600.0
+    default_wait_seconds: Seconds = 25.0
     idempotency_seconds: Seconds = 600.0
     heartbeat_seconds: Annotated[float, Meta(gt=0)] = 15.0
     stall_seconds: Annotated[float, Meta(gt=0)] = 300.0

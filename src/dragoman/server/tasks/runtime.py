@@ -224,6 +224,7 @@ class Runtime:
                 sender=sender,
                 hub=self.hub,
                 wait_seconds=settings.max_wait_seconds,
+                default_wait_seconds=settings.default_wait_seconds,
                 access=self._access,
                 extended_card=self._extended_card,
                 remote_tasks=remote_tasks,
