@@ -64,8 +64,9 @@ class Agent:
         provider: who runs it; ``(organization, url)`` will do.
         tenants: the tenants it serves beside the default one.
         client_tools: say in the card that it uses the tools of its callers (``ctx.use_tool``).
-        input_modes: media types taken by default; else what the skills take.
-        output_modes: media types given by default; else what the skills give.
+        input_modes: media types that skills take by default, beside what their parameters can be
+            made of; a skill with ``input_modes`` of its own takes only those.
+        output_modes: media types that skills give by default, in the same way.
         streaming: whether callers may follow the work as it goes.
         extended_card: whether callers who authenticate get a card of what they may use.
         presence: the agent as another system knows it; its card says what that says of it.
@@ -293,6 +294,7 @@ class Agent:
                     is_hidden=hidden,
                     resumes=on_crash == "resume",
                     timeout=timeout,
+                    default_modes=(self._input_modes or (), self._output_modes or ()),
                 )
             )
             return function

@@ -25,16 +25,20 @@ from typing import (
     overload,
 )
 
+from msgspec import UNSET
+from msgspec.structs import replace
+
 from dragoman import telemetry
 from dragoman.agent.client_tools import TOOL_SECONDS, ToolUses, input_of, tools_of
 from dragoman.agent.forms import form_part, read_answer
 from dragoman.agent.gathering import Gathering, gathering, no_branch
-from dragoman.agent.results import Reply, parts_of, turn_message
+from dragoman.agent.results import File, Reply, parts_of, turn_message
 from dragoman.agent.steps import take_step
 from dragoman.errors import InvalidParamsError, NoAnswerError, ToolError, UsageError
 from dragoman.extensions.agent_tools.declarations import declaration
-from dragoman.extensions.agent_tools.exchange import InputRequest
-from dragoman.model.messages import text_of
+from dragoman.extensions.agent_tools.exchange import InputRequest, input_request_in
+from dragoman.model.media_types import ANY
+from dragoman.model.messages import Message, text_of
 from dragoman.model.parts import Part
 from dragoman.model.tasks import Artifact
 from dragoman.service.branches import branch
@@ -46,7 +50,6 @@ if TYPE_CHECKING:
     from dragoman.client.results.reply import ReplyView
     from dragoman.extensions.agent_tools.declarations import ClientTool
     from dragoman.model.base import JsonObject
-    from dragoman.model.messages import Message
     from dragoman.service.principal import Principal
     from dragoman.service.worker import Turn
 
@@ -291,8 +294,11 @@ class Context(View):
         parts = asked.parts if schema is None else (*asked.parts, schema)
         complaint: tuple[Part, ...] = ()
         while True:
-            metadata = self._sensitive(asked) if sensitive else asked.metadata
-            message = turn_message(self._turn, Reply(*complaint, *parts, metadata=metadata))
+            request = self._request(asked, wanted, sensitive=sensitive)
+            message = turn_message(
+                self._turn,
+                Reply(*complaint, *parts, metadata={**(asked.metadata or {}), **request} or None),
+            )
             try:
                 with self._alone("ask"), _traced("ask", ""):
                     answer = await self._put(message, timeout_seconds=_seconds(timeout))
@@ -310,14 +316,21 @@ class Context(View):
                     raise fault from None
                 complaint = (Part(text=fault.message),)
 
-    def _sensitive(self, asked: Reply) -> JsonObject:
-        """Return the metadata of a question whose answer is a secret."""
-        # Nobody is asked for what could not be kept.
-        self._turn.check_secrecy()
+    def _request(self, asked: Reply, form: object, *, sensitive: bool) -> JsonObject:
+        """Return what the metadata of a question says of the answer it wants."""
+        modes = (ANY,) if form is File or form is Message else UNSET
+        if sensitive:
+            # Nobody is asked for what could not be kept.
+            self._turn.check_secrecy()
+        elif modes is UNSET:
+            return {}
         request = InputRequest(
-            request_id=self._turn.new_id(), prompt=text_of(asked.parts), sensitive=True
+            request_id=self._turn.new_id() if sensitive else "",
+            prompt=text_of(asked.parts),
+            sensitive=sensitive,
+            input_modes=modes,
         )
-        return {**(asked.metadata or {}), **request.metadata()}
+        return request.metadata()
 
     async def use_tool(
         self,
@@ -396,10 +409,13 @@ class Context(View):
         """
         if details is not None:
             content = (*content, details)
-        message = turn_message(self._turn, _reply_of(content, None))
-        seconds = _seconds(timeout)
+        asked = _reply_of(content, None)
+        request = self._request(asked, Message, sensitive=False)
+        asked = Reply(*asked.parts, metadata={**(asked.metadata or {}), **request})
+        message = turn_message(self._turn, asked)
         with self._alone("require_auth"):
-            return await self._put(message, is_auth=True, timeout_seconds=seconds)
+            answer = await self._put(message, is_auth=True, timeout_seconds=_seconds(timeout))
+        return input_of(answer)
 
     async def step(
         self, function: Callable[..., Awaitable[T] | T], *args: object, name: str | None = None
@@ -557,6 +573,11 @@ class Context(View):
         return await asker.ask(message, is_auth=is_auth, timeout_seconds=timeout_seconds)
 
     async def _put_question(self, message: Message, is_auth: bool) -> Message:  # noqa: FBT001 - of a child
+        """Put what another agent asks: it alone knows what it takes for an answer."""
+        request = input_request_in(message) or InputRequest(prompt=text_of(message.parts))
+        if request.input_modes is UNSET:
+            request = replace(request, input_modes=(ANY,))
+        message = replace(message, metadata={**(message.metadata or {}), **request.metadata()})
         return await self._put(message, is_auth=is_auth)
 
     @contextmanager

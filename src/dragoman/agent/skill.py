@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
 from contextlib import aclosing
 from enum import Enum
 from typing import TYPE_CHECKING, cast
 
 from dragoman.agent.callables import underlying
 from dragoman.agent.context import Context
+from dragoman.agent.forms import answer_modes
 from dragoman.agent.results import (
     ArtifactStream,
     Rejected,
@@ -33,12 +34,14 @@ from dragoman.errors import (
     UsageError,
 )
 from dragoman.model.cards import AgentSkill
+from dragoman.model.media_types import check_parts
 from dragoman.service.worker import Failed, Outcome, Plan, Refused, Turn
 
 if TYPE_CHECKING:
     from dragoman.agent.peers import Peers
     from dragoman.model.base import JsonObject
     from dragoman.model.messages import Message
+    from dragoman.model.operations import SendMessageRequest
 
 __all__ = ("CancelHook", "Shape", "Skill", "shape_of")
 
@@ -119,8 +122,13 @@ class Skill:
         is_hidden: bool = False,
         resumes: bool = True,
         timeout: float | None = None,
+        default_modes: tuple[Sequence[str], Sequence[str]] = ((), ()),
     ) -> None:
         """Inspect the function; modes left empty are derived from it.
+
+        Args:
+            default_modes: what the author says of all skills, input and output: goes with what is
+                derived.
 
         Raises:
             UsageError: it cannot be a skill.
@@ -148,9 +156,12 @@ class Skill:
             description=published.description,
             tags=published.tags,
             examples=published.examples,
-            input_modes=published.input_modes or input_modes(self._signature),
+            input_modes=published.input_modes
+            or _together(input_modes(self._signature), default_modes[0]),
             output_modes=published.output_modes
-            or output_modes(result, is_generator=self._shape.is_generator),
+            or _together(
+                output_modes(result, is_generator=self._shape.is_generator), default_modes[1]
+            ),
         )
         self.schema: JsonObject | None = self._signature.schema()
         self._call = _by_position(function)
@@ -173,6 +184,17 @@ class Skill:
     def check(self, message: Message) -> None:
         """Raise InvalidParamsError if the message does not supply the parameters."""
         self._signature.bind(message)
+
+    def check_modes(self, request: SendMessageRequest, asked: Message | None = None) -> None:
+        """Raise ContentTypeNotSupportedError for content that the skill does not take.
+
+        Args:
+            asked: the question that the message answers; what it asks for is taken.
+        """
+        modes = self.published.input_modes
+        if asked is not None:
+            modes = (*answer_modes(asked), *modes)
+        check_parts(request.message.parts, modes, taker=f"skill {self.plan.skill_id}")
 
     async def run(self, turn: Turn) -> Outcome:
         """Run one turn."""
@@ -245,6 +267,10 @@ class Skill:
                 f"{where}: annotated -> Reply it answers without a task and cannot take a context; "
                 "take the Message, or annotate the result otherwise"
             )
+
+
+def _together(derived: tuple[str, ...], default: Sequence[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*derived, *default)))
 
 
 class _UnboundError(Exception):

@@ -154,6 +154,7 @@ class AgentWorker:
         """Choose the skill for a message that begins something new, and check its parameters.
 
         Raises:
+            ContentTypeNotSupportedError: the skill does not take what it holds.
             InvalidParamsError: it names an unknown skill, or a parameter is missing or wrong.
             PermissionDeniedError: the skill needs other scopes than these.
         """
@@ -163,6 +164,7 @@ class AgentWorker:
         skill = self._skills.choose(request, scopes)
         # Before the parameters: what they should be is told to those who may use the skill.
         skill.check_scopes(scopes)
+        skill.check_modes(request)
         skill.check(request.message)
         return skill.plan
 
@@ -170,14 +172,23 @@ class AgentWorker:
         """Raise PermissionDeniedError for a further message by a caller without the scopes."""
         self._skill(skill_id).check_scopes(scopes)
 
-    def examine_answer(self, asked: Message | None, answer: Message) -> bool:
+    def examine_answer(
+        self, skill_id: str, asked: Message | None, request: SendMessageRequest
+    ) -> bool:
         """Refuse an answer that does not fit; tell whether it is a secret.
 
         Raises:
+            ContentTypeNotSupportedError: it is of a type that neither the skill takes nor the
+                question asks for.
             InvalidParamsError: it names what the task does not wait for, lacks what it does wait
                 for, or declares tools that break a rule.
         """
+        answer = request.message
         declared_in(answer.metadata)
+        # A skill that is gone since fails its task by that, and refuses nothing.
+        skill = self._skills.find(skill_id)
+        if skill is not None:
+            skill.check_modes(request, asked)
         check_answer(asked, answer)
         return asked is not None and is_sensitive(asked)
 

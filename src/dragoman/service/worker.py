@@ -277,15 +277,20 @@ class Worker(Protocol):
         """Raise PermissionDeniedError for a message to a skill that needs other scopes."""
         ...
 
-    def examine_answer(self, asked: Message | None, answer: Message) -> bool:
+    def examine_answer(
+        self, skill_id: str, asked: Message | None, request: SendMessageRequest
+    ) -> bool:
         """Look at a further message for a task; tell whether its content is a secret.
 
         Then it is neither stored nor shown as it is.
 
         Args:
-            asked: what the task waits to be told; None if it does not wait for input.
+            skill_id: of the task.
+            asked: what the task waits to be told; None if it does not wait for its client.
 
         Raises:
+            ContentTypeNotSupportedError: it is of a type that neither the skill takes nor the
+                question asks for.
             InvalidParamsError: it does not fit what the task waits for.
         """
         ...

@@ -7,13 +7,11 @@ skill is asked of ``Access`` once the skill is known.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import cast
 
 import msgspec
 from msgspec import UNSET, Struct
 
 from dragoman.errors import (
-    ContentTypeNotSupportedError,
     ExtensionSupportRequiredError,
     InvalidParamsError,
     PushNotificationNotSupportedError,
@@ -23,8 +21,7 @@ from dragoman.errors import (
 )
 from dragoman.model.base import JsonObject
 from dragoman.model.cards import AgentCapabilities
-from dragoman.model.client_tools import TOOL_RESULT
-from dragoman.model.media_types import accepts
+from dragoman.model.media_types import check_parts
 from dragoman.model.messages import Message
 from dragoman.model.operations import STREAMING, Operation, Request, SendMessageRequest
 from dragoman.model.parts import Part
@@ -137,7 +134,6 @@ class RequestValidator:
         self._taken_modes = (*self._input_modes, *hidden_input_modes)
         self._max_parts = max_parts
         self._max_id_length = max_id_length
-        self._accepted: dict[str, bool] = {}
 
     def activate(self, operation: Operation, requested: str | None) -> tuple[str, ...]:
         """Return the extensions to activate of those a request names, in its order.
@@ -180,9 +176,9 @@ class RequestValidator:
         if len(call.alias) > self._max_id_length:
             raise InvalidParamsError.of("id", f"has more than {self._max_id_length} characters")
         if isinstance(request, SendMessageRequest):
-            self._admit_send(request)
+            self._admit_send(request, call)
 
-    def _admit_send(self, request: SendMessageRequest) -> None:
+    def _admit_send(self, request: SendMessageRequest, call: Call) -> None:
         configuration = request.configuration
         if (
             configuration is not None
@@ -190,7 +186,13 @@ class RequestValidator:
             and not self._capabilities.push_notifications
         ):
             raise PushNotificationNotSupportedError  # Q-17
-        self._admit_message(request.message)
+        message = request.message
+        self._admit_message(message)
+        if not (message.task_id or call.alias):
+            # What goes on with a task may be what the task has asked for: its service knows.
+            check_parts(
+                message.parts, self._taken_modes, taker="this agent", told=self._input_modes
+            )
         if self._contents is not None:
             self._contents.check(request)
 
@@ -206,26 +208,3 @@ class RequestValidator:
             raise InvalidParamsError.of(
                 "message.parts", f"must not hold more than {self._max_parts} parts"
             )
-        for index, part in enumerate(message.parts):
-            media_type = part.effective_media_type
-            if media_type and not self._takes(media_type) and not _is_tool_result(part):
-                # R-3.1.1-1, Q-33
-                raise ContentTypeNotSupportedError(
-                    f"message.parts[{index}] is {media_type[:100]}; "
-                    f"this agent takes {', '.join(self._input_modes)}",
-                    metadata={"mediaType": media_type[:100]},
-                )
-
-    def _takes(self, media_type: str) -> bool:
-        known = self._accepted.get(media_type)
-        if known is None:
-            known = accepts(self._taken_modes, media_type)
-            if len(self._accepted) < 1000:  # Callers choose the keys: the memory stays bounded.
-                self._accepted[media_type] = known
-        return known
-
-
-def _is_tool_result(part: Part) -> bool:
-    """Tell the answer to something that the agent has asked for, whatever else it takes."""
-    data = part.data
-    return isinstance(data, dict) and cast("JsonObject", data).get("kind") == TOOL_RESULT

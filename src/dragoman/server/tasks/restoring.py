@@ -10,7 +10,6 @@ from dragoman.engine.fold import TaskFold
 from dragoman.engine.machine import Standing
 from dragoman.model.documents import TaskDocument
 from dragoman.model.messages import Message
-from dragoman.model.tasks import TaskState
 from dragoman.server.replicas.remote_tasks import RemoteTasks
 from dragoman.server.tasks.delivery import decode_delivery
 from dragoman.server.tasks.inbox import queue_of
@@ -153,10 +152,8 @@ def record_of(stored: StoredTask) -> NewTask:
 
 
 def question_of(stored: StoredTask) -> Message | None:
-    """Return what the task waits to be told; None if it does not wait for input."""
-    if stored.state is not TaskState.INPUT_REQUIRED:
-        return None
-    return fold_of(stored).status_message
+    """Return what the task waits to be told; None if it does not wait for its client."""
+    return fold_of(stored).status_message if stored.state.is_interrupted else None
 
 
 def document_of(stored: StoredTask) -> TaskDocument:
