@@ -28,13 +28,14 @@ from dragoman.agent.signature import (
 )
 from dragoman.agent.sync_context import SyncContext, ThreadCalls, Threads
 from dragoman.errors import (
+    ContentTypeNotSupportedError,
     InvalidAgentResponseError,
     InvalidParamsError,
     PermissionDeniedError,
     UsageError,
 )
 from dragoman.model.cards import AgentSkill
-from dragoman.model.media_types import check_parts
+from dragoman.model.media_types import JSON, TEXT, accepts, check_parts
 from dragoman.service.worker import Failed, Outcome, Plan, Refused, Turn
 
 if TYPE_CHECKING:
@@ -186,15 +187,38 @@ class Skill:
         self._signature.bind(message)
 
     def check_modes(self, request: SendMessageRequest, asked: Message | None = None) -> None:
-        """Raise ContentTypeNotSupportedError for content that the skill does not take.
+        """Hold a request against the modes of the skill.
 
         Args:
-            asked: the question that the message answers; what it asks for is taken.
+            asked: the question that the message answers; what it asks for is taken. What the skill
+                gives was accepted by then.
+
+        Raises:
+            ContentTypeNotSupportedError: the skill does not take a part of the message, or gives
+                nothing that the caller accepts.
         """
         modes = self.published.input_modes
+        taker = f"skill {self.plan.skill_id}"
         if asked is not None:
-            modes = (*answer_modes(asked), *modes)
-        check_parts(request.message.parts, modes, taker=f"skill {self.plan.skill_id}")
+            check_parts(request.message.parts, (*answer_modes(asked), *modes), taker=taker)
+            return
+        check_parts(request.message.parts, modes, taker=taker)
+        accepted = request.configuration.accepted_output_modes if request.configuration else ()
+        if accepted and not self._gives(accepted):
+            raise ContentTypeNotSupportedError(
+                f"{taker} gives {', '.join(self.published.output_modes)}, "
+                "none of which the request accepts",
+                metadata={"outputModes": ",".join(self.published.output_modes)},
+            )
+
+    def _gives(self, accepted: Sequence[str]) -> bool:
+        """Whether the skill gives something that is accepted; data can be written as text."""
+        given = self.published.output_modes
+        if JSON in given and accepts(accepted, TEXT):
+            return True
+        return any(accepts(accepted, mode) for mode in given) or any(
+            accepts(given, mode) for mode in accepted
+        )
 
     async def run(self, turn: Turn) -> Outcome:
         """Run one turn."""
