@@ -294,7 +294,8 @@ class Context(View):
         parts = asked.parts if schema is None else (*asked.parts, schema)
         complaint: tuple[Part, ...] = ()
         while True:
-            request = self._request(asked, wanted, sensitive=sensitive)
+            name = self._turn.new_id() if sensitive else ""
+            request = self._request(asked, wanted, sensitive=sensitive, name=name)
             message = turn_message(
                 self._turn,
                 Reply(*complaint, *parts, metadata={**(asked.metadata or {}), **request} or None),
@@ -316,8 +317,14 @@ class Context(View):
                     raise fault from None
                 complaint = (Part(text=fault.message),)
 
-    def _request(self, asked: Reply, form: object, *, sensitive: bool) -> JsonObject:
-        """Return what the metadata of a question says of the answer it wants."""
+    def _request(
+        self, asked: Reply, form: object, *, sensitive: bool, name: str = ""
+    ) -> JsonObject:
+        """Return what the metadata of a question says of the answer it wants.
+
+        Args:
+            name: what an answer may call the question.
+        """
         modes = (ANY,) if form is File or form is Message else UNSET
         if sensitive:
             # Nobody is asked for what could not be kept.
@@ -325,7 +332,7 @@ class Context(View):
         elif modes is UNSET:
             return {}
         request = InputRequest(
-            request_id=self._turn.new_id() if sensitive else "",
+            request_id=name,
             prompt=text_of(asked.parts),
             sensitive=sensitive,
             input_modes=modes,
@@ -396,21 +403,29 @@ class Context(View):
         return together.outcomes(answer)
 
     async def require_auth(
-        self, *content: object, details: JsonObject | None = None, timeout: Seconds = None
+        self,
+        *content: object,
+        details: JsonObject | None = None,
+        timeout: Seconds = None,
+        sensitive: bool = True,
     ) -> Message:
         """Pause the task until the caller has authorized it; return the message that resumes it.
 
         Args:
             details: what a client needs to obtain the authorization, sent as a data part.
             timeout: how long to wait for it, in seconds or as a timedelta.
+            sensitive: that message is a secret, as for ``ask``. False if it holds no credentials,
+                and may be stored and shown like any other.
 
         Raises:
             NoAnswerError: it did not come in time.
+            ToolError: the caller says that there is none.
+            UsageError: it is a secret, and there is no key to keep it under (``secrets_key``).
         """
         if details is not None:
             content = (*content, details)
         asked = _reply_of(content, None)
-        request = self._request(asked, Message, sensitive=False)
+        request = self._request(asked, Message, sensitive=sensitive)
         asked = Reply(*asked.parts, metadata={**(asked.metadata or {}), **request})
         message = turn_message(self._turn, asked)
         with self._alone("require_auth"):
@@ -573,8 +588,15 @@ class Context(View):
         return await asker.ask(message, is_auth=is_auth, timeout_seconds=timeout_seconds)
 
     async def _put_question(self, message: Message, is_auth: bool) -> Message:  # noqa: FBT001 - of a child
-        """Put what another agent asks: it alone knows what it takes for an answer."""
-        request = input_request_in(message) or InputRequest(prompt=text_of(message.parts))
+        """Put what another agent asks: it alone knows what it takes for an answer.
+
+        Credentials are a secret to us, unless it says otherwise.
+        """
+        request = input_request_in(message) or InputRequest(
+            prompt=text_of(message.parts), sensitive=is_auth
+        )
+        if request.sensitive:
+            self._turn.check_secrecy()
         if request.input_modes is UNSET:
             request = replace(request, input_modes=(ANY,))
         message = replace(message, metadata={**(message.metadata or {}), **request.metadata()})

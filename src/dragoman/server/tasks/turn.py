@@ -228,8 +228,12 @@ class LiveTurn:
         )
 
     def check_secrecy(self) -> None:
-        """Raise UsageError unless an answer that is a secret can be kept."""
-        if self._task_secrets is not None:
+        """Raise UsageError unless an answer that is a secret can be kept.
+
+        What has been answered before needs no key for its question.
+        """
+        is_new = self._replay is None or self._replay.is_over_in(MAIN)
+        if is_new and self._task_secrets is not None:
             self._task_secrets.unlock()
 
     async def sleep(self, seconds: float) -> None:
