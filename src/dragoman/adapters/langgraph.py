@@ -26,11 +26,11 @@ from pydantic.errors import PydanticUserError
 from dragoman.adapters.answers import GrowingAnswer, said_in, speaker
 from dragoman.adapters.langgraph_threads import NotedThreads
 from dragoman.adapters.notebook import notebook_beside
-from dragoman.adapters.skills import AdaptedSkill, WorkFailedError
+from dragoman.adapters.skills import AdaptedSkill
 from dragoman.agent.agent import Agent
 from dragoman.agent.context import Context
 from dragoman.agent.forms import SCHEMA_MEDIA_TYPE
-from dragoman.agent.results import Rejected, Reply
+from dragoman.agent.results import Failed, Rejected, Reply
 from dragoman.errors import InvalidParamsError, UsageError
 from dragoman.model.base import JsonObject, is_array, is_object
 from dragoman.model.cards import AgentSkill
@@ -189,7 +189,7 @@ class _Running:
         is_begun = (before.metadata or {}).get(_RUN) == config["metadata"][_RUN]
         waiting = {each.id for each in before.interrupts}
         if not is_begun and not waiting >= {each.id for each in answered}:
-            raise WorkFailedError(
+            raise Failed(
                 "Another task of the same context has gone on with the conversation meanwhile, "
                 "so this answer comes too late"
             )

@@ -382,7 +382,7 @@ class Agent:
     async def run(self, turn: Turn) -> Outcome:
         """Run one turn without a server, with a ``dragoman.testing.RecordingTurn``.
 
-        Whatever the author's code raises, except Rejected, comes through.
+        Whatever the author's code raises, except Rejected and Failed, comes through.
         """
         return await self.worker.run(turn)
 

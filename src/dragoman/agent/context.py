@@ -32,7 +32,7 @@ from dragoman import telemetry
 from dragoman.agent.client_tools import TOOL_SECONDS, ToolUses, input_of, tools_of
 from dragoman.agent.forms import form_part, read_answer
 from dragoman.agent.gathering import Gathering, gathering, no_branch
-from dragoman.agent.results import File, Reply, parts_of, turn_message
+from dragoman.agent.results import File, Reply, parts_of, reply_of, turn_message
 from dragoman.agent.steps import take_step
 from dragoman.errors import InvalidParamsError, NoAnswerError, ToolError, UsageError
 from dragoman.extensions.agent_tools.declarations import declaration
@@ -180,12 +180,30 @@ class Context(View):
         self._under_way: dict[str, str] = {}
         self._gatherings: Counter[str] = Counter()
 
-    async def say(self, *content: object, metadata: JsonObject | None = None) -> None:
+    async def say(
+        self,
+        *content: object,
+        metadata: JsonObject | None = None,
+        extensions: Sequence[str] = (),
+    ) -> None:
         """Tell the caller how the work goes; the task goes on working.
 
-        The content becomes parts by the rules of ``Reply``; one ``Reply`` is said as it is.
+        The content becomes parts by the rules of ``Reply``; a ``Reply`` or a ``Message`` is said
+        as it is.
+
+        Args:
+            metadata: of the message.
+            extensions: the addresses of the extensions that the message makes use of.
         """
-        await self._tell(turn_message(self._turn, _reply_of(content, metadata)))
+        await self._tell(turn_message(self._turn, reply_of(content, metadata, extensions)))
+
+    async def heartbeat(self) -> None:
+        """Tell the caller that the work goes on: a status update without content."""
+        await self._tell()
+
+    async def set_metadata(self, metadata: JsonObject) -> None:
+        """Add to the metadata of the task; what is there under the same names is replaced."""
+        await self._tell(metadata=metadata)
 
     async def artifact(
         self,
@@ -195,6 +213,7 @@ class Context(View):
         artifact_id: str | None = None,
         description: str = "",
         metadata: JsonObject | None = None,
+        extensions: Sequence[str] = (),
         append: bool = False,
         last_chunk: bool = False,
     ) -> str:
@@ -205,6 +224,7 @@ class Context(View):
 
         Args:
             artifact_id: the artifact to replace, or with ``append`` to extend; a fresh one if None.
+            extensions: the addresses of the extensions that the artifact makes use of.
         """
         if append and artifact_id is None and not isinstance(value, Artifact):
             raise UsageError("ctx.artifact(append=True) needs the artifact_id to append to")
@@ -215,6 +235,7 @@ class Context(View):
                 description=description,
                 parts=parts_of(value),
                 metadata=metadata,
+                extensions=tuple(extensions),
             )
         async with _while_nobody_asks():
             await self._turn.artifact(value, append=append, last_chunk=last_chunk)
@@ -288,7 +309,7 @@ class Context(View):
             InvalidParamsError: the last answer did not fit either.
             ToolError: the caller says that it has no answer.
         """
-        asked = _reply_of((question,), None)
+        asked = reply_of((question,), None)
         wanted = str if form is None else form
         schema = form_part(wanted)
         parts = asked.parts if schema is None else (*asked.parts, schema)
@@ -296,10 +317,13 @@ class Context(View):
         while True:
             name = self._turn.new_id() if sensitive else ""
             request = self._request(asked, wanted, sensitive=sensitive, name=name)
-            message = turn_message(
-                self._turn,
-                Reply(*complaint, *parts, metadata={**(asked.metadata or {}), **request} or None),
+            reply = Reply(
+                *complaint,
+                *parts,
+                metadata={**(asked.metadata or {}), **request} or None,
+                extensions=asked.extensions,
             )
+            message = turn_message(self._turn, reply)
             try:
                 with self._alone("ask"), _traced("ask", ""):
                     answer = await self._put(message, timeout_seconds=_seconds(timeout))
@@ -424,10 +448,11 @@ class Context(View):
         """
         if details is not None:
             content = (*content, details)
-        asked = _reply_of(content, None)
+        asked = reply_of(content, None)
         request = self._request(asked, Message, sensitive=sensitive)
-        asked = Reply(*asked.parts, metadata={**(asked.metadata or {}), **request})
-        message = turn_message(self._turn, asked)
+        metadata = {**(asked.metadata or {}), **request}
+        reply = Reply(*asked.parts, metadata=metadata, extensions=asked.extensions)
+        message = turn_message(self._turn, reply)
         with self._alone("require_auth"):
             answer = await self._put(message, is_auth=True, timeout_seconds=_seconds(timeout))
         return input_of(answer)
@@ -576,9 +601,11 @@ class Context(View):
                 return
             yield message
 
-    async def _tell(self, message: Message) -> None:
+    async def _tell(
+        self, message: Message | None = None, metadata: JsonObject | None = None
+    ) -> None:
         async with _while_nobody_asks():
-            await self._turn.say(message)
+            await self._turn.say(message, metadata)
 
     async def _put(
         self, message: Message, *, is_auth: bool = False, timeout_seconds: float | None = None
@@ -636,9 +663,3 @@ def _while_nobody_asks() -> AbstractAsyncContextManager[object]:
 
 def _seconds(duration: Seconds) -> float | None:
     return duration.total_seconds() if isinstance(duration, timedelta) else duration
-
-
-def _reply_of(content: tuple[object, ...], metadata: JsonObject | None) -> Reply:
-    if len(content) == 1 and isinstance(content[0], Reply) and metadata is None:
-        return content[0]
-    return Reply(*content, metadata=metadata)

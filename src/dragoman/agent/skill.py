@@ -13,6 +13,7 @@ from dragoman.agent.context import Context
 from dragoman.agent.forms import answer_modes
 from dragoman.agent.results import (
     ArtifactStream,
+    Failed,
     Rejected,
     Reply,
     direct_message,
@@ -29,6 +30,7 @@ from dragoman.agent.signature import (
 from dragoman.agent.sync_context import SyncContext, ThreadCalls, Threads
 from dragoman.errors import (
     ContentTypeNotSupportedError,
+    InternalError,
     InvalidAgentResponseError,
     InvalidParamsError,
     PermissionDeniedError,
@@ -36,7 +38,9 @@ from dragoman.errors import (
 )
 from dragoman.model.cards import AgentSkill
 from dragoman.model.media_types import JSON, TEXT, accepts, check_parts
-from dragoman.service.worker import Failed, Outcome, Plan, Refused, Turn
+from dragoman.model.messages import text_of
+from dragoman.service import worker as outcomes
+from dragoman.service.worker import Outcome, Plan, Turn
 
 if TYPE_CHECKING:
     from dragoman.agent.peers import Peers
@@ -225,14 +229,17 @@ class Skill:
         try:
             return await self._run(turn)
         except Rejected as verdict:
-            return Refused(verdict.reply and turn_message(turn, verdict.reply))
+            return outcomes.Refused(verdict.reply and turn_message(turn, verdict.reply))
+        except Failed as verdict:
+            return outcomes.Failed(verdict.reply and turn_message(turn, verdict.reply))
         except _UnboundError as unbound:
-            return Failed(turn_message(turn, Reply(unbound.message)))
+            return outcomes.Failed(turn_message(turn, Reply(unbound.message)))
 
     async def answer(self, message: Message, context_id: str, new_id: Callable[[], str]) -> Message:
         """Answer without a task.
 
-        There is no task that could be rejected: what ``Rejected`` says is the answer then.
+        There is no task that could be rejected: what ``Rejected`` says is the answer then. What
+        ``Failed`` says is an error.
         """
         arguments = self._signature.bind(message)
         try:
@@ -242,6 +249,9 @@ class Skill:
                 reply = await self._threads.run(self._call, arguments, None)
         except Rejected as verdict:
             reply = verdict.reply
+        except Failed as verdict:
+            said = text_of(verdict.reply.parts) if verdict.reply is not None else ""
+            raise InternalError(said or "The agent failed") from verdict
         if not isinstance(reply, Reply):
             raise InvalidAgentResponseError(f"Skill {self.plan.skill_id} gave no reply")
         return direct_message(reply, context_id, new_id)

@@ -79,6 +79,8 @@ class SyncContext(View):
         self._calls = calls
 
     say = _blocking(Context.say)
+    heartbeat = _blocking(Context.heartbeat)
+    set_metadata = _blocking(Context.set_metadata)
     artifact = _blocking(Context.artifact)
     ask = _blocking(Context.ask)
     use_tool = _blocking(Context.use_tool)

@@ -198,7 +198,7 @@ class AgentWorker:
         return await skill.answer(request.message, context_id, self._clock.new_id)
 
     async def run(self, turn: Turn) -> Outcome:
-        """Run one turn. Whatever the author's code raises, except Rejected, comes through."""
+        """Run one turn. What the author's code raises, but Rejected and Failed, comes through."""
         # An agent of this process may have called it in a branch of its own.
         gathering.set(None)
         return await self._skill(turn.skill_id).run(turn)

@@ -159,8 +159,13 @@ class Turn(Protocol):
         """Return a fresh id for a message or an artifact."""
         ...
 
-    async def say(self, message: Message) -> None:
-        """Publish a status message; the task goes on working."""
+    async def say(self, message: Message | None = None, metadata: JsonObject | None = None) -> None:
+        """Publish a status update; the task goes on working.
+
+        Args:
+            message: what to tell the caller. With neither, the update is a sign of life.
+            metadata: is added to the metadata of the task.
+        """
         ...
 
     async def artifact(

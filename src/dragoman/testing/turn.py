@@ -43,6 +43,8 @@ class RecordingTurn:
 
     Attributes:
         said: the status messages.
+        task_metadata: what was added to the metadata of the task.
+        signs: how many updates had neither a message nor metadata.
         chunks: the artifact updates.
         asked: the questions, requests for authorization included.
         auth_asked: the requests for authorization alone.
@@ -78,6 +80,8 @@ class RecordingTurn:
         self.extensions = extensions
         self.accepted_output_modes = accepted_output_modes
         self.said: list[Message] = []
+        self.task_metadata: JsonObject = {}
+        self.signs = 0
         self.chunks: list[TaskArtifactUpdateEvent] = []
         self.asked: list[Message] = []
         self.auth_asked: list[Message] = []
@@ -98,10 +102,14 @@ class RecordingTurn:
         self._ids += 1
         return f"id-{self._ids}"
 
-    async def say(self, message: Message) -> None:
-        """Keep a status message."""
-        self.said.append(message)
-        self._history.append(message)
+    async def say(self, message: Message | None = None, metadata: JsonObject | None = None) -> None:
+        """Keep a status update."""
+        if message is not None:
+            self.said.append(message)
+            self._history.append(message)
+        if metadata is not None:
+            self.task_metadata.update(metadata)
+        self.signs += message is None and metadata is None
 
     async def artifact(
         self, artifact: Artifact, *, append: bool = False, last_chunk: bool = False

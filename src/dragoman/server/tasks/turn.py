@@ -159,13 +159,16 @@ class LiveTurn:
         """Return a fresh id."""
         return self._clock.new_id()
 
-    async def say(self, message: Message) -> None:
-        """Publish a status message."""
+    async def say(self, message: Message | None = None, metadata: JsonObject | None = None) -> None:
+        """Publish a status update."""
         strand = branch.get()
-        if self._replay is not None and self._replay_of(strand, self._replay).has_said(strand):
-            self._raise_trouble()
-            return
-        await self._publish(Say(message))
+        if self._replay is not None:
+            replay = self._replay_of(strand, self._replay)
+            # Metadata that is set twice is the same; messages are told apart by their number.
+            if replay.stands_in(strand) if message is None else replay.has_said(strand):
+                self._raise_trouble()
+                return
+        await self._publish(Say(message, metadata))
 
     async def artifact(
         self, artifact: Artifact, *, append: bool = False, last_chunk: bool = False
