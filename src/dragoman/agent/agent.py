@@ -16,7 +16,7 @@ from dragoman.agent.adapter_loading import AGENT_ADAPTERS
 from dragoman.agent.signature import TEXT
 from dragoman.agent.skill import CancelHook, Skill
 from dragoman.agent.sync_context import DEFAULT_THREADS, Threads
-from dragoman.agent.worker import AgentWorker, Hooks, Skills
+from dragoman.agent.worker import AgentWorker, EventHook, Hooks, Skills
 from dragoman.bindings.rest import RESERVED_SEGMENTS
 from dragoman.clock import Clock, SystemClock
 from dragoman.errors import UsageError
@@ -55,6 +55,7 @@ ASGIApp = Callable[
 
 Hook = TypeVar("Hook", bound=Callable[[], object])
 Cleanup = TypeVar("Cleanup", bound=CancelHook)
+Revision = TypeVar("Revision", bound=EventHook)
 
 
 class Agent:
@@ -344,6 +345,23 @@ class Agent:
         The task has ended then: the context can be read, but nothing more can be said.
         """
         self._hooks.cancel.append(hook)
+        return hook
+
+    def on_event(self, hook: Revision, /) -> Revision:
+        """Call a function with every event of a task, before it is stored and shown.
+
+        It may return the event with other content: metadata (what a status update has is added to
+        that of the task), the parts of a message or of an artifact, a name, a description. Ids,
+        states and chunk marks stay as they are, and no event is left out: one for which the
+        function returns None, or fails, is stored as it was. It runs on the loop, so it must be
+        quick, and cannot be a coroutine. It may see an event twice, if that could not be stored.
+
+        Raises:
+            UsageError: it is a coroutine function.
+        """
+        if inspect.iscoroutinefunction(hook):
+            raise UsageError(f"on_event ({_name_of(hook)}) cannot be async: events are not held up")
+        self._hooks.event.append(hook)
         return hook
 
     # --- serving --------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from msgspec import Struct
 
@@ -24,6 +24,9 @@ from dragoman.errors import (
 )
 from dragoman.extensions.agent_tools.answers import check_answer, is_sensitive
 from dragoman.extensions.agent_tools.declarations import declared_in
+from dragoman.model.client_tools import CLIENT_TOOLS
+from dragoman.model.documents import encode_entry
+from dragoman.model.events import TaskEvent, TaskStatusUpdateEvent
 
 if TYPE_CHECKING:
     from dragoman.agent.peers import Peers
@@ -34,7 +37,10 @@ if TYPE_CHECKING:
     from dragoman.model.operations import SendMessageRequest
     from dragoman.service.worker import Outcome, Plan, Turn
 
-__all__ = ("AgentWorker", "Hooks", "Skills")
+__all__ = ("AgentWorker", "EventHook", "Hooks", "Skills")
+
+EventHook: TypeAlias = Callable[[TaskEvent], TaskEvent | None]
+"""Is given an event before it is stored, and returns another, or None to leave it."""
 
 _SKILL_KEY: Final = "skillId"
 
@@ -123,6 +129,7 @@ class Hooks(Struct, frozen=True):
     startup: list[Callable[[], object]] = []
     shutdown: list[Callable[[], object]] = []
     cancel: list[CancelHook] = []
+    event: list[EventHook] = []
 
 
 class AgentWorker:
@@ -192,6 +199,12 @@ class AgentWorker:
         check_answer(asked, answer)
         return asked is not None and is_sensitive(asked)
 
+    def revise_event(self, event: TaskEvent) -> TaskEvent:
+        """Have the hooks look at an event; one that fails, or changes too much, changes nothing."""
+        for hook in self._hooks.event:
+            event = _revised(hook, event)
+        return event
+
     async def answer(self, plan: Plan, request: SendMessageRequest, context_id: str) -> Message:
         """Answer directly; only for a plan that says so."""
         skill = self._skill(plan.skill_id)
@@ -250,6 +263,39 @@ class AgentWorker:
         if skill is None:
             raise UsageError(f"a task needs skill {skill_id}, which this agent does not have")
         return skill
+
+
+def _revised(hook: EventHook, event: TaskEvent) -> TaskEvent:
+    try:
+        revised = hook(event)
+        if revised is None:
+            return event
+        encode_entry(revised)
+        is_same = _frame_of(revised) == _frame_of(event)
+    except Exception:
+        _logger.exception("task %s: an event hook failed", event.task_id)
+        return event
+    if not is_same:
+        _logger.error(
+            "task %s: an event hook has changed more than the content of an event; it is ignored",
+            event.task_id,
+        )
+        return event
+    return revised
+
+
+def _frame_of(event: TaskEvent) -> tuple[object, ...]:
+    """Return what of an event the task itself goes by."""
+    if isinstance(event, TaskStatusUpdateEvent):
+        status, said = event.status, event.status.message
+        named: tuple[object, ...] = ()
+        if said is not None:
+            # What a question says of its answer decides what is taken, and what is kept secret.
+            asked = (said.metadata or {}).get(CLIENT_TOOLS)
+            named = (said.message_id, said.context_id, said.task_id, said.role, asked)
+        return (event.task_id, event.context_id, status.state, status.timestamp, *named)
+    place = (event.artifact.artifact_id, event.append, event.last_chunk)
+    return (event.task_id, event.context_id, *place)
 
 
 async def _call_hook(hook: Callable[[], object]) -> None:

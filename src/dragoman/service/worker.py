@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from dragoman.model.base import JsonObject
 from dragoman.model.cards import AgentSkill
+from dragoman.model.events import TaskEvent
 from dragoman.model.messages import Message
 from dragoman.model.operations import SendMessageRequest
 from dragoman.model.tasks import Artifact
@@ -297,6 +298,14 @@ class Worker(Protocol):
             ContentTypeNotSupportedError: it is of a type that neither the skill takes nor the
                 question asks for.
             InvalidParamsError: it does not fit what the task waits for.
+        """
+        ...
+
+    def revise_event(self, event: TaskEvent) -> TaskEvent:
+        """Return an event as it is to be stored and shown: with other content, maybe.
+
+        Called for every event of a task before it gets its number, and again if the event could
+        not be stored. There is always one to store. It must be quick, and must not raise.
         """
         ...
 

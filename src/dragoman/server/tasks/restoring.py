@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from dragoman.clock import Clock
 from dragoman.engine.fold import TaskFold
 from dragoman.engine.machine import Standing
 from dragoman.model.documents import TaskDocument
+from dragoman.model.events import TaskEvent
 from dragoman.model.messages import Message
 from dragoman.server.replicas.remote_tasks import RemoteTasks
 from dragoman.server.tasks.delivery import decode_delivery
@@ -42,6 +43,7 @@ class TaskRestorer:
 
     Args:
         watcher: whom they tell what becomes of their writes.
+        revise: returns an event as it is to be logged.
         elsewhere: the tasks of other replicas; None for a store that this process has to itself.
     """
 
@@ -53,8 +55,10 @@ class TaskRestorer:
         clock: Clock,
         hub: Hub,
         remote_tasks: RemoteTasks | None,
+        revise: Callable[[TaskEvent], TaskEvent] | None = None,
     ) -> None:
         self._watcher = watcher
+        self._revise = revise
         self._store = store
         self._clock = clock
         self._hub = hub
@@ -81,6 +85,7 @@ class TaskRestorer:
             loop=loop,
             seen=None if self._remote_tasks is None else KnownNumbers(),
             announce=self._announce,
+            revise=self._revise,
         )
 
     def revive(
@@ -107,6 +112,7 @@ class TaskRestorer:
             wake_at_ms=stored.wake_at_ms,
             seen=None if self._remote_tasks is None else KnownNumbers(stored.inbox_n),
             announce=self._announce,
+            revise=self._revise,
         )
         live.inbox.extend(queue)
         live.paused_ms = self._clock.now_ms()

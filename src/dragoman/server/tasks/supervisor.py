@@ -106,7 +106,12 @@ class TaskSupervisor:
         )
         self._background = BackgroundTasks()
         self._restorer = TaskRestorer(
-            watcher=self, store=store, clock=clock, hub=hub, remote_tasks=remote_tasks
+            watcher=self,
+            store=store,
+            clock=clock,
+            hub=hub,
+            remote_tasks=remote_tasks,
+            revise=worker.revise_event,
         )
         self._deliveries = TaskInbox(
             store, self._background, run_again=self.run_again, cancel=self._cancel_soon
