@@ -16,15 +16,18 @@ from contextlib import (
 from datetime import UTC, datetime, timedelta
 from typing import (
     TYPE_CHECKING,
+    Any,
     Final,
     Literal,
     TypeAlias,
     TypedDict,
     TypeVar,
     Unpack,
+    cast,
     overload,
 )
 
+import msgspec
 from msgspec import UNSET
 from msgspec.structs import replace
 
@@ -32,7 +35,7 @@ from dragoman import telemetry
 from dragoman.agent.client_tools import TOOL_SECONDS, ToolUses, input_of, tools_of
 from dragoman.agent.forms import form_part, read_answer
 from dragoman.agent.gathering import Gathering, gathering, no_branch
-from dragoman.agent.results import File, Reply, parts_of, reply_of, turn_message
+from dragoman.agent.results import File, Reply, messages_of, parts_of, reply_of, turn_message
 from dragoman.agent.steps import take_step
 from dragoman.errors import InvalidParamsError, NoAnswerError, ToolError, UsageError
 from dragoman.extensions.agent_tools.declarations import declaration
@@ -40,7 +43,7 @@ from dragoman.extensions.agent_tools.exchange import InputRequest, input_request
 from dragoman.model.media_types import ANY
 from dragoman.model.messages import Message, text_of
 from dragoman.model.parts import Part
-from dragoman.model.tasks import Artifact
+from dragoman.model.tasks import Artifact, Task
 from dragoman.service.branches import branch
 
 if TYPE_CHECKING:
@@ -66,6 +69,7 @@ __all__ = (
 
 
 T = TypeVar("T")
+Value = TypeVar("Value", Message, Task)
 Asked = TypeVar("Asked")
 Default = TypeVar("Default")
 
@@ -74,8 +78,18 @@ Seconds: TypeAlias = float | timedelta | None
 ASK_TRIES: Final = 5
 """Answers that do not fit before the task fails: a person may err, a broken client errs forever."""
 
+CONVERSATION: Final = 50
+"""Messages of earlier tasks, unless another number is asked for."""
+
 NO_DEFAULT: Final = object()
 """Stands for a default that was not given."""
+
+_encode: Final = msgspec.json.Encoder().encode
+_LOOKS: Final[dict[str, msgspec.json.Decoder[Any]]] = {
+    "conversation": msgspec.json.Decoder(tuple[Message, ...]),
+    "related": msgspec.json.Decoder(tuple[Task, ...]),
+}
+"""How to read what was recorded, by kind."""
 
 _UNFIT: Final = "The answer does not fit what was asked for"
 
@@ -550,6 +564,52 @@ class Context(View):
         with self._alone("call"), _traced("invoke_agent", name, kind="client"):
             reply = await child.run(content)
         return reply if into is None else reply.as_type(into)
+
+    async def conversation(self, limit: int = CONVERSATION) -> tuple[Message, ...]:
+        """Return what was said and given in earlier tasks of the same context, oldest first.
+
+        These are the tasks of the same owner that began before this one, and have ended or wait for
+        their caller. The artifacts of a task
+        come after its messages, as messages of the agent. It is recorded like a step; within a
+        step, as part of that.
+
+        Args:
+            limit: how many messages at most; those of the newest tasks are returned.
+        """
+        return await self._looked("conversation", str(limit), lambda: self._conversation(limit))
+
+    async def related(self) -> tuple[Task, ...]:
+        """Return the tasks that the message refers to (``referenceTaskIds``).
+
+        Those that the owner of this one may not see are left out. It is recorded like
+        ``conversation``.
+        """
+        ids = self.message.reference_task_ids
+        return await self._looked("related", "", lambda: self._turn.find_tasks(ids))
+
+    async def _conversation(self, limit: int) -> tuple[Message, ...]:
+        # Every task has a message at least.
+        earlier = await self._turn.earlier_tasks(limit) if limit > 0 else ()
+        said: list[Message] = []
+        for task in earlier:
+            said[:0] = messages_of(task)
+            if len(said) >= limit:
+                break
+        return tuple(said[-limit:])
+
+    async def _looked(
+        self, kind: str, name: str, look: Callable[[], Awaitable[tuple[Value, ...]]]
+    ) -> tuple[Value, ...]:
+        """Record what was found; it is found again whenever this turn is run again."""
+        if self._under_way.get(branch.get()) == "step":
+            return await look()
+        with self._alone(kind):
+            recorded = self._turn.recall(kind, name)
+            if recorded is None:
+                found = await look()
+                await self._turn.record(kind, name, _encode(found))
+                return found
+        return cast("tuple[Value, ...]", _LOOKS[kind].decode(recorded))
 
     async def gather(self, *awaitables: Awaitable[T]) -> list[T]:
         """Make durable calls side by side, and return their results in order.

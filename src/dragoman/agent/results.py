@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from dragoman.model.base import JsonObject
+    from dragoman.model.tasks import Task
 
 __all__ = (
     "ArtifactStream",
@@ -30,6 +31,7 @@ __all__ = (
     "Reply",
     "direct_message",
     "finish",
+    "messages_of",
     "parts_of",
     "reply_of",
     "turn_message",
@@ -195,6 +197,24 @@ def turn_message(turn: Turn, reply: Reply) -> Message:
         metadata=reply.metadata,
         extensions=reply.extensions,
     )
+
+
+def messages_of(task: Task) -> tuple[Message, ...]:
+    """Return what was said in a task, and then what it gave, as messages of the agent."""
+    last = task.status.message
+    given = (
+        Message(
+            message_id=artifact.artifact_id,
+            context_id=task.context_id,
+            task_id=task.id,
+            role=Role.AGENT,
+            parts=artifact.parts,
+            metadata=artifact.metadata,
+            extensions=artifact.extensions,
+        )
+        for artifact in task.artifacts
+    )
+    return (*task.history, *given, *(() if last is None else (last,)))
 
 
 def direct_message(reply: Reply, context_id: str, new_id: Callable[[], str]) -> Message:

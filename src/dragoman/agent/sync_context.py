@@ -88,6 +88,8 @@ class SyncContext(View):
     require_auth = _blocking(Context.require_auth)
     step = _blocking(Context.step)
     call = _blocking(Context.call)
+    conversation = _blocking(Context.conversation)
+    related = _blocking(Context.related)
     sleep = _blocking(Context.sleep)
     now = _in_turn(Context.now)
     random_id = _in_turn(Context.random_id)

@@ -6,6 +6,7 @@ it was given. It knows nothing of stores, streams or bindings.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
@@ -16,7 +17,7 @@ from dragoman.model.cards import AgentSkill
 from dragoman.model.events import TaskEvent
 from dragoman.model.messages import Message
 from dragoman.model.operations import SendMessageRequest
-from dragoman.model.tasks import Artifact
+from dragoman.model.tasks import Artifact, Task
 from dragoman.service.principal import Principal
 
 __all__ = (
@@ -154,6 +155,17 @@ class Turn(Protocol):
 
     def history(self) -> tuple[Message, ...]:
         """Return the messages of the task so far, oldest first."""
+        ...
+
+    async def earlier_tasks(self, limit: int) -> tuple[Task, ...]:
+        """Return tasks of the same context and owner that began before this one, newest first.
+
+        Those at work are left out. They are as stored now, and not recorded.
+        """
+        ...
+
+    async def find_tasks(self, task_ids: Sequence[str]) -> tuple[Task, ...]:
+        """Return the tasks of these ids that the owner has, as stored now; it is not recorded."""
         ...
 
     def new_id(self) -> str:

@@ -13,10 +13,10 @@ from dragoman.model.messages import Message, Role
 from dragoman.service.principal import Principal
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Iterable
+    from collections.abc import AsyncGenerator, Iterable, Sequence
 
     from dragoman.model.base import JsonObject
-    from dragoman.model.tasks import Artifact
+    from dragoman.model.tasks import Artifact, Task
     from dragoman.service.worker import Recorded, Waits
 
 __all__ = ("RecordingTurn", "user_message")
@@ -51,6 +51,7 @@ class RecordingTurn:
         noted: the kind and name of each durable call.
         slept: the seconds of each sleep.
         waiting: further messages for ``ctx.messages``.
+        earlier: tasks for ``ctx.conversation`` and ``ctx.related``, newest first.
     """
 
     def __init__(
@@ -88,6 +89,7 @@ class RecordingTurn:
         self.noted: list[tuple[str, str]] = []
         self.slept: list[float] = []
         self.waiting: list[Message] = []
+        self.earlier: list[Task] = []
         self._answers = deque(answers)
         self._now_ms = _BEGINNING_MS
         self._history = [self.message]
@@ -96,6 +98,14 @@ class RecordingTurn:
     def history(self) -> tuple[Message, ...]:
         """Return the messages so far, oldest first."""
         return tuple(self._history)
+
+    async def earlier_tasks(self, limit: int) -> tuple[Task, ...]:
+        """Return the first of ``earlier``."""
+        return tuple(self.earlier[:limit])
+
+    async def find_tasks(self, task_ids: Sequence[str]) -> tuple[Task, ...]:
+        """Look for these ids in ``earlier``."""
+        return tuple(task for task in self.earlier if task.id in task_ids)
 
     def new_id(self) -> str:
         """Return the next number."""

@@ -32,6 +32,7 @@ from dragoman.server.tasks.background import BackgroundTasks, ended
 from dragoman.server.tasks.delivery import Delivery, encode
 from dragoman.server.tasks.ending import is_ending
 from dragoman.server.tasks.inbox import NO_STORE, Receipt, TaskInbox
+from dragoman.server.tasks.lookup import TaskLookup
 from dragoman.server.tasks.restoring import TaskRestorer, fold_of, standing_of
 from dragoman.server.tasks.secrets import TaskSecrets
 from dragoman.server.tasks.slots import Limits, Slot, Slots
@@ -103,6 +104,7 @@ class TaskSupervisor:
             turn_seconds=limits.turn_seconds,
             marks_traces=marks_traces,
             task_secrets=task_secrets,
+            lookup=TaskLookup(store),
         )
         self._background = BackgroundTasks()
         self._restorer = TaskRestorer(
