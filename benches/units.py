@@ -174,11 +174,9 @@ async def measure_store(url: str) -> dict[str, float]:
     return units
 
 
-async def measure_bus(url: str, store: str) -> dict[str, float]:
+async def measure_bus(url: str) -> dict[str, float]:
     """Send hints from one bus to another, both in this process."""
-    near, far = open_bus(url, store=store), open_bus(url, store=store)
-    assert near is not None
-    assert far is not None
+    near, far = open_bus(url), open_bus(url)
     heard: dict[str, int] = {}
     ids = [f"task-{number}" for number in range(TASKS)]
     try:
@@ -234,8 +232,8 @@ async def measure(store: str, bus: str, rounds: int) -> dict[str, float]:
     """Return the median of each unit; the bus comes first, while the database is at rest."""
     found: dict[str, list[float]] = {}
     for prefix, work in (
-        ("postgres_", partial(measure_bus, "", store)),
-        ("nats_", partial(measure_bus, bus, store)),
+        ("postgres_", partial(measure_bus, store)),
+        ("nats_", partial(measure_bus, bus)),
         ("", partial(measure_store, store)),
     ):
         for _ in range(rounds):

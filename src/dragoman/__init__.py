@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from dragoman.agent.agent import Agent
     from dragoman.agent.context import Context
     from dragoman.agent.peers import Peer
-    from dragoman.agent.results import File, Rejected, Reply
+    from dragoman.agent.results import Failed, File, Rejected, Reply
     from dragoman.agent.sync_context import SyncContext
     from dragoman.auth.incoming.authenticator import Authenticator, Evidence
     from dragoman.client.agent import RemoteAgent
@@ -41,6 +41,7 @@ __all__ = (
     "Context",
     "DragomanError",
     "Evidence",
+    "Failed",
     "File",
     "InvalidParamsError",
     "Message",
@@ -72,7 +73,7 @@ if not TYPE_CHECKING:
             "dragoman.agent.agent": ("Agent",),
             "dragoman.agent.context": ("Context",),
             "dragoman.agent.peers": ("Peer",),
-            "dragoman.agent.results": ("File", "Rejected", "Reply"),
+            "dragoman.agent.results": ("Failed", "File", "Rejected", "Reply"),
             "dragoman.agent.sync_context": ("SyncContext",),
             "dragoman.auth.incoming.authenticator": ("Authenticator", "Evidence"),
             "dragoman.client.agent": ("RemoteAgent",),

@@ -27,6 +27,7 @@ SURFACE: Final = {
         "Context",
         "DragomanError",
         "Evidence",
+        "Failed",
         "File",
         "InvalidParamsError",
         "Message",

@@ -97,7 +97,7 @@ async def test_the_error_of_an_extension_that_is_required(
     kind: type[Binding], demanding_agent: Served
 ) -> None:
     async with kind(demanding_agent.url) as wire:
-        await expect("ExtensionSupportRequiredError", wire.list_tasks())
+        await expect("ExtensionSupportRequiredError", wire.send_message(message()))
 
 
 @pytest.mark.requirement("R-11.6-1", "R-11.6-2")

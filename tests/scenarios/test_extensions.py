@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 TIMES = "https://ext.example/timestamps/v1"
 TRACE = "https://ext.example/trace/v2"
 TERMS = "https://ext.example/terms/v1"
+DEMANDING = {"SendMessage", "SendStreamingMessage", "SubscribeToTask"}
 
 
 @pytest.fixture(scope="module")
@@ -160,11 +161,11 @@ async def test_several_headers_are_as_good_as_one(wire: Binding) -> None:
 
 
 @pytest.mark.requirement("R-3.3.4-6", "R-T.ext-5")
-@pytest.mark.parametrize("operation", [o for o in OPERATIONS if o != "GetExtendedAgentCard"])
-async def test_every_operation_needs_the_required_extension(
+@pytest.mark.parametrize("operation", sorted(DEMANDING))
+async def test_sends_and_streams_need_the_required_extension(
     demanding: Binding, operation: str
 ) -> None:
-    params = PARAMS.get(operation, {"message": message()} if "Message" in operation else {})
+    params = PARAMS.get(operation, {"message": message()})
     problem = await expect("ExtensionSupportRequiredError", demanding.call(operation, params))
     assert (
         problem.message == f"This agent requires the extension {TERMS}; name it in A2A-Extensions"
@@ -172,10 +173,25 @@ async def test_every_operation_needs_the_required_extension(
     assert problem.metadata == {"requiredExtensions": TERMS}
 
 
+@pytest.mark.requirement("R-3.3.4-6")
+@pytest.mark.parametrize("operation", sorted(set(OPERATIONS) - DEMANDING))
+async def test_other_operations_do_not_need_the_required_extension(
+    demanding: Binding, operation: str
+) -> None:
+    response = await demanding.respond(operation, PARAMS.get(operation, {}))
+    assert "EXTENSION_SUPPORT_REQUIRED" not in response.text
+
+
+@pytest.mark.requirement("R-3.3.4-6")
+async def test_a_task_is_read_without_the_required_extension(demanding: Binding) -> None:
+    answer = await demanding.send_message(message(), headers=naming(TERMS))
+    assert await demanding.get_task(answer["task"]["id"]) == answer["task"]
+
+
 @pytest.mark.requirement("R-4.6.3-4", "R-4.6.3-5")
 async def test_another_version_of_a_required_extension_does_not_do(demanding: Binding) -> None:
     headers = naming("https://ext.example/terms/v2")
-    call = demanding.call("ListTasks", headers=headers)
+    call = demanding.send_message(message(), headers=headers)
     await expect("ExtensionSupportRequiredError", call)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dragoman import Agent
-from tests.scenarios.agents import make_agent, to
+from tests.scenarios.agents import Gate, make_agent, to
 from tests.scenarios.bindings import Binding, HttpJson, JsonRpc, drain, expect
 from tests.support.serving import serving
 from tests.support.wire import Json, message
@@ -64,6 +64,17 @@ async def test_an_answer_with_such_a_part_is_refused_and_the_task_still_waits(
     assert await wire.get_task(asked["id"]) == asked
 
 
+@pytest.mark.requirement("R-3.1.1-1")
+async def test_a_message_for_a_task_at_work_is_no_answer_and_is_refused(
+    wire: Binding, gate: Gate
+) -> None:
+    task = await wire.start(to("hold", gate.name))
+    await gate.reached()
+    further = message(taskId=task["id"], parts=[{"raw": "AQI=", "mediaType": "audio/wav"}])
+    await expect("ContentTypeNotSupportedError", wire.send_message(further))
+    gate.open()
+
+
 @pytest.mark.parametrize(
     "part",
     [
@@ -87,8 +98,11 @@ async def test_a_part_of_a_type_the_agent_takes_is_handed_to_it(wire: Binding, p
 async def test_an_agent_may_take_anything(kind: type[Binding]) -> None:
     agent = make_agent(input_modes=["*/*"])
     async with serving(agent) as served, kind(served.url) as wire:
-        part = {"raw": "AQI=", "mediaType": "audio/wav"}
-        assert (await wire.task(to("mirror", parts=[part])))["artifacts"][0]["parts"] == [part]
+        parts = [{"text": "hi"}, {"raw": "AQI=", "mediaType": "audio/wav"}]
+        assert (await wire.task(to("echo", parts=parts)))["artifacts"][0]["parts"] == parts[:1]
+        # But for the skills that say themselves what they take.
+        refused = wire.send_message(to("mirror", parts=parts))
+        await expect("ContentTypeNotSupportedError", refused)
 
 
 # --- JSON-RPC bodies ----------------------------------------------------------------------------

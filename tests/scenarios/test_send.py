@@ -252,12 +252,10 @@ async def test_a_skill_that_does_not_exist_is_refused(wire: Binding) -> None:
 async def test_parameters_of_a_skill_are_checked_before_a_task_is_made(
     wire: Binding, context: str
 ) -> None:
-    problem = await expect(
-        "InvalidParamsError", wire.send_message(to("count_to", contextId=context))
-    )
-    assert problem.violations == [
-        ("message.parts", 'has no value for "upto"; send a data part with it')
-    ]
+    nothing: dict[str, object] = {}
+    sent = to("count_to", contextId=context, parts=[{"data": nothing}])
+    problem = await expect("InvalidParamsError", wire.send_message(sent))
+    assert problem.violations == [("message.parts[0].data.upto", "is required")]
     assert (await wire.list_tasks(contextId=context))["totalSize"] == 0
 
 

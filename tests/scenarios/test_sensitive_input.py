@@ -21,6 +21,7 @@ from dragoman.model.client_tools import CLIENT_TOOLS
 from dragoman.server.tasks.secrets import PLACEHOLDER
 from dragoman.testing import pair
 from tests.scenarios.clients import WAYS, Way
+from tests.scenarios.webhooks import INNER, TOKEN, hooked
 from tests.support.serving import Served, serving
 from tests.support.tracing import Traced
 from tests.support.wire import Wire
@@ -54,6 +55,13 @@ def keeper() -> Agent:
         """Ask for a secret of a kind."""
         colour = await ctx.ask(text, Colour, sensitive=True, tries=2)
         return colour.name
+
+    @agent.skill
+    async def enter(ctx: Context, text: str) -> str:
+        """Ask for credentials, and then whether to go on."""
+        shown = await ctx.require_auth("Your token?", sensitive=text != "in the open")
+        await ctx.ask("Go on?")
+        return "welcome" if shown.parts[0].data == {"token": SECRET} else "no"
 
     return agent
 
@@ -110,6 +118,77 @@ async def test_a_secret_is_nowhere(
         assert SECRET not in text
     assert SECRET.encode() not in contents(tmp_path)
     assert secrets_in(tmp_path / "tasks.db") == 0
+
+
+@pytest.mark.parametrize("way", WAYS, ids=str)
+async def test_what_answers_require_auth_is_a_secret(
+    way: Way, served: Served, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    async with way.connect(served.url) as agent:
+        asked = await agent.send("go", skill="enter")
+        again = await asked.answer({"token": SECRET})
+        assert again.text == "Go on?"
+        assert secrets_in(tmp_path / "tasks.db") == 1
+        assert SECRET.encode() not in contents(tmp_path)
+        done = await again.answer("yes")
+    assert done.text == "welcome"
+    told = await _everything(served.url, asked.task_id)
+    assert any(PLACEHOLDER in each for each in told)
+    for text in (*told, str(done.outcome), caplog.text):
+        assert SECRET not in text
+    assert SECRET.encode() not in contents(tmp_path)
+    assert secrets_in(tmp_path / "tasks.db") == 0
+
+
+async def test_an_authorization_may_be_no_secret(served: Served, tmp_path: Path) -> None:
+    async with connect(served.url) as agent:
+        asked = await agent.send("in the open", skill="enter")
+        again = await asked.answer({"token": SECRET})
+        assert secrets_in(tmp_path / "tasks.db") == 0
+        assert SECRET in str((await again.answer("yes")).outcome)
+
+
+async def test_webhooks_are_told_no_secret(tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path}/tasks.db"
+    events = ("states", "artifacts", "messages")
+    async with (
+        hooked() as hook,
+        serving(keeper(), store=store, push_events=events, **INNER) as served,
+        Wire(served.url) as wire,
+        connect(served.url) as agent,
+    ):
+        asked = await agent.send("go", skill="enter")
+        config = {"taskId": asked.task_id, "url": hook.url, "token": TOKEN}
+        await wire.result("CreateTaskPushNotificationConfig", config)
+        again = await asked.answer({"token": SECRET})
+        await again.answer("yes")
+        await hook.until_end()
+    assert hook.posts
+    assert all(SECRET not in json.dumps(post.body) for post in hook.posts)
+
+
+async def test_another_agent_is_authorized_through_its_parent(tmp_path: Path) -> None:
+    parent = Agent("Desk", "Passes on.")
+    child = keeper()
+
+    @parent.skill
+    async def desk(ctx: Context, text: str) -> str:
+        """Have it entered."""
+        return (await ctx.call(front.url, text, skill="enter")).text
+
+    store = f"sqlite:///{tmp_path}/parent.db"
+    async with (
+        serving(child, store="memory:") as front,
+        serving(parent, store=store) as served,
+        connect(served.url) as agent,
+    ):
+        asked = await agent.send("go")
+        again = await asked.answer({"token": SECRET})
+        assert SECRET.encode() not in contents(tmp_path)
+        done = await again.answer("yes")
+    assert done.text == "welcome"
+    assert SECRET not in str(done.outcome)
 
 
 async def _listed(agent: RemoteAgent, way: Way) -> AsyncGenerator[AgentReply]:

@@ -281,9 +281,9 @@ async def test_a_required_extension_is_a_matter_of_the_request(demanding: Served
         assert response.headers["x-a2a-extensions"] == TERMS
 
 
-async def test_a_required_extension_is_one_for_shared_methods_too(demanding: Served) -> None:
+async def test_a_task_is_read_without_the_required_extension(demanding: Served) -> None:
     async with V0_1(demanding.url, {"A2A-Version": "0.1"}) as old:
-        await refused(-32600, old.get("x"))
+        await refused(-32001, old.get("unheard-of"))
 
 
 async def test_an_unknown_version_is_a_matter_of_the_request(old: V0_1) -> None:

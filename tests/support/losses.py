@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final, Literal, TypeAlias, TypeVar, cast, get_args
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from dragoman.dialects.legacy.file_bytes import read_file_bytes, write_file_bytes
@@ -110,7 +110,7 @@ LOSSES: Final = (
         "return-immediately",
         ("0.1",),
         "down",
-        "A send cannot ask to be answered at once; it waits.",
+        "A send cannot say whether to wait; it waits for as long as the server chooses.",
     ),
     Loss(
         "history-length-zero",
@@ -723,7 +723,7 @@ FORGIVEN: Final[Mapping[str, tuple[Change, ...]]] = {
     "tenant": (without_tenant,),
     "absent-configuration": (of(SendMessageRequest, with_configuration),),
     "return-immediately": (
-        of(SendMessageConfiguration, lambda asked: replace(asked, return_immediately=False)),
+        of(SendMessageConfiguration, lambda asked: replace(asked, return_immediately=UNSET)),
     ),
     "send-configuration": (of(SendMessageRequest, lambda it: replace(it, configuration=None)),),
     "send-metadata": (

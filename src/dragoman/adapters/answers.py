@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
 from msgspec import UNSET
 
 from dragoman.model.messages import Message, text_of
@@ -11,7 +12,7 @@ from dragoman.model.messages import Message, text_of
 if TYPE_CHECKING:
     from dragoman.agent.context import Context
 
-__all__ = ("GrowingAnswer", "said_in", "speaker")
+__all__ = ("GrowingAnswer", "said_in", "speaker", "words_of")
 
 
 class GrowingAnswer:
@@ -63,6 +64,15 @@ def said_in(answer: Message) -> object:
         if part.data is not UNSET:
             return part.data
     return text_of(answer.parts)
+
+
+def words_of(message: Message) -> str:
+    """Return a message in words: its text, and data as JSON."""
+    return "\n".join(
+        part.text if part.text is not None else msgspec.json.encode(part.data).decode()
+        for part in message.parts
+        if part.text is not None or part.data is not UNSET
+    )
 
 
 def speaker(ctx: Context) -> tuple[str, str, str]:

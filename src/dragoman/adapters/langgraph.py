@@ -23,18 +23,18 @@ from langgraph.types import Command, Interrupt, StateSnapshot
 from msgspec import UNSET, Struct
 from pydantic.errors import PydanticUserError
 
-from dragoman.adapters.answers import GrowingAnswer, said_in, speaker
+from dragoman.adapters.answers import GrowingAnswer, said_in, speaker, words_of
 from dragoman.adapters.langgraph_threads import NotedThreads
 from dragoman.adapters.notebook import notebook_beside
-from dragoman.adapters.skills import AdaptedSkill, WorkFailedError
+from dragoman.adapters.skills import AdaptedSkill
 from dragoman.agent.agent import Agent
 from dragoman.agent.context import Context
 from dragoman.agent.forms import SCHEMA_MEDIA_TYPE
-from dragoman.agent.results import Rejected, Reply
+from dragoman.agent.results import Failed, Rejected, Reply
 from dragoman.errors import InvalidParamsError, UsageError
 from dragoman.model.base import JsonObject, is_array, is_object
 from dragoman.model.cards import AgentSkill
-from dragoman.model.messages import Message
+from dragoman.model.messages import Message, Role
 from dragoman.model.parts import Part
 from dragoman.model.plain_data import to_plain_data
 from dragoman.model.schema import schema_of
@@ -189,10 +189,14 @@ class _Running:
         is_begun = (before.metadata or {}).get(_RUN) == config["metadata"][_RUN]
         waiting = {each.id for each in before.interrupts}
         if not is_begun and not waiting >= {each.id for each in answered}:
-            raise WorkFailedError(
+            raise Failed(
                 "Another task of the same context has gone on with the conversation meanwhile, "
                 "so this answer comes too late"
             )
+        if self._read is _as_messages and not before.values and not answered:
+            # The thread begins here, but the conversation may have begun elsewhere.
+            earlier = [_told(each) for each in await ctx.conversation()]
+            given = {_MESSAGES: [*earlier, *cast("Any", given)[_MESSAGES]]}
         # A run that was cut off goes on from the last state, unless it was at its end already.
         if not is_begun or (before.next and not before.interrupts):
             await self._stream(ctx, answer, None if is_begun else given, config)
@@ -263,6 +267,13 @@ def _question(asked: _Asked) -> Reply:
 
 def _as_messages(message: Message) -> object:
     return {_MESSAGES: [HumanMessage([_block(part) for part in message.parts])]}
+
+
+def _told(message: Message) -> BaseMessage:
+    """Return a message of an earlier task as a graph is told of it."""
+    if message.role is Role.USER:
+        return HumanMessage([_block(part) for part in message.parts])
+    return AIMessage(words_of(message))
 
 
 def _block(part: Part) -> str | dict[str, object]:

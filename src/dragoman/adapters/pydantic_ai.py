@@ -6,7 +6,7 @@ step: once it has come to an end it is not repeated after a crash.
 
 pydantic-ai itself keeps no history. It is kept here, by context, in the notebook beside the store
 of the tasks, so that it survives a restart as they do. A task that fails or is canceled leaves
-nothing in it.
+nothing in it. Where it has nothing of a context, the tasks of that context are told instead.
 """
 
 from __future__ import annotations
@@ -35,12 +35,15 @@ from pydantic_ai.messages import (
     ImageUrl,
     ModelMessage,
     ModelMessagesTypeAdapter,
+    ModelRequest,
+    ModelResponse,
     ToolCallPart,
     UserContent,
+    UserPromptPart,
     VideoUrl,
 )
 
-from dragoman.adapters.answers import GrowingAnswer, said_in, speaker
+from dragoman.adapters.answers import GrowingAnswer, said_in, speaker, words_of
 from dragoman.adapters.notebook import QUERIES, Notebook, notebook_beside
 from dragoman.adapters.skills import AdaptedSkill
 from dragoman.agent.agent import Agent
@@ -49,7 +52,7 @@ from dragoman.agent.results import Reply
 from dragoman.errors import ToolError, UsageError
 from dragoman.model.base import is_array
 from dragoman.model.cards import AgentSkill
-from dragoman.model.messages import Message
+from dragoman.model.messages import Message, Role
 from dragoman.model.parts import Part
 from dragoman.model.plain_data import BYTES, to_plain_data
 
@@ -81,7 +84,8 @@ class _Run(Struct, frozen=True):
     Attributes:
         key: names the run, the same whenever it is tried.
         entries: how much of the conversation went before.
-        messages: what the run has added to it, as pydantic-ai writes it.
+        messages: what the run has added to it, as pydantic-ai writes it; the first of a context
+            adds what earlier tasks tell.
         pending: what it waits for; else it has ended.
         output: its result, unless that was streamed.
     """
@@ -182,6 +186,9 @@ class _Conversing:
         most = earlier[0].entries if earlier else -1
         entries = await self._history.read(speaker(ctx), most)
         history = [said for entry in entries for said in _read(entry)]
+        # Nothing was kept here, be it on this machine or by this agent: what the tasks tell.
+        told = _told(await ctx.conversation()) if not (entries or earlier) else []
+        history += told
         for run in earlier:
             history += _read(run.messages)
         answer = GrowingAnswer(ctx, message)
@@ -197,7 +204,9 @@ class _Conversing:
         return _Run(
             key=earlier[0].key if earlier else idempotency_key,
             entries=len(entries),
-            messages=msgspec.Raw(outcome.new_messages_json()),
+            messages=msgspec.Raw(
+                ModelMessagesTypeAdapter.dump_json([*told, *outcome.new_messages()])
+            ),
             pending=pending,
             output=output,
         )
@@ -231,6 +240,16 @@ class _Conversing:
             outcome = events.result
         assert outcome is not None  # noqa: S101 - what fails raises
         return outcome
+
+
+def _told(messages: Sequence[Message]) -> list[ModelMessage]:
+    """Return messages of earlier tasks as a model is told of them: in words, without its tools."""
+    return [
+        ModelRequest(parts=[UserPromptPart(_prompt(each.parts))])
+        if each.role is Role.USER
+        else ModelResponse(parts=[TextPart(words_of(each))])
+        for each in messages
+    ]
 
 
 def _pending(requests: DeferredToolRequests) -> tuple[_Pending, ...]:

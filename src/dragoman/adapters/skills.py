@@ -1,35 +1,19 @@
-"""Skills that do what something else can do: its own schema, and failures that are told."""
+"""Skills that do what something else can do, with the schema that it has itself."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from dragoman.agent.results import Reply, turn_message
 from dragoman.agent.skill import Skill
 from dragoman.agent.sync_context import Threads
-from dragoman.errors import DragomanError
-from dragoman.service.worker import Failed
 
 if TYPE_CHECKING:
     from dragoman.model.base import JsonObject
     from dragoman.model.cards import AgentSkill
     from dragoman.model.messages import Message
-    from dragoman.service.worker import Outcome, Turn
 
-__all__ = ("AdaptedSkill", "WorkFailedError")
-
-
-class WorkFailedError(DragomanError):
-    """What was adapted says that it has failed: the task fails, and the caller is told this.
-
-    Any other error fails the task without a word, since it may tell of our insides.
-    """
-
-    def __init__(self, *content: object) -> None:
-        """Keep what to tell the caller, by the rules of ``Reply``."""
-        super().__init__(*(str(each) for each in content))
-        self.content = content
+__all__ = ("AdaptedSkill",)
 
 
 class AdaptedSkill(Skill):
@@ -63,10 +47,3 @@ class AdaptedSkill(Skill):
         super().check(message)
         if self._check is not None:
             self._check(message)
-
-    async def run(self, turn: Turn) -> Outcome:
-        """Run one turn; what has failed, and says so, fails the task with its words."""
-        try:
-            return await super().run(turn)
-        except WorkFailedError as failed:
-            return Failed(turn_message(turn, Reply(*failed.content)))

@@ -16,7 +16,7 @@ from dragoman.agent.adapter_loading import AGENT_ADAPTERS
 from dragoman.agent.signature import TEXT
 from dragoman.agent.skill import CancelHook, Skill
 from dragoman.agent.sync_context import DEFAULT_THREADS, Threads
-from dragoman.agent.worker import AgentWorker, Hooks, Skills
+from dragoman.agent.worker import AgentWorker, EventHook, Hooks, Skills
 from dragoman.bindings.rest import RESERVED_SEGMENTS
 from dragoman.clock import Clock, SystemClock
 from dragoman.errors import UsageError
@@ -55,6 +55,7 @@ ASGIApp = Callable[
 
 Hook = TypeVar("Hook", bound=Callable[[], object])
 Cleanup = TypeVar("Cleanup", bound=CancelHook)
+Revision = TypeVar("Revision", bound=EventHook)
 
 
 class Agent:
@@ -64,8 +65,9 @@ class Agent:
         provider: who runs it; ``(organization, url)`` will do.
         tenants: the tenants it serves beside the default one.
         client_tools: say in the card that it uses the tools of its callers (``ctx.use_tool``).
-        input_modes: media types taken by default; else what the skills take.
-        output_modes: media types given by default; else what the skills give.
+        input_modes: media types that skills take by default, beside what their parameters can be
+            made of; a skill with ``input_modes`` of its own takes only those.
+        output_modes: media types that skills give by default, in the same way.
         streaming: whether callers may follow the work as it goes.
         extended_card: whether callers who authenticate get a card of what they may use.
         presence: the agent as another system knows it; its card says what that says of it.
@@ -293,6 +295,7 @@ class Agent:
                     is_hidden=hidden,
                     resumes=on_crash == "resume",
                     timeout=timeout,
+                    default_modes=(self._input_modes or (), self._output_modes or ()),
                 )
             )
             return function
@@ -344,6 +347,23 @@ class Agent:
         self._hooks.cancel.append(hook)
         return hook
 
+    def on_event(self, hook: Revision, /) -> Revision:
+        """Call a function with every event of a task, before it is stored and shown.
+
+        It may return the event with other content: metadata (what a status update has is added to
+        that of the task), the parts of a message or of an artifact, a name, a description. Ids,
+        states and chunk marks stay as they are, and no event is left out: one for which the
+        function returns None, or fails, is stored as it was. It runs on the loop, so it must be
+        quick, and cannot be a coroutine. It may see an event twice, if that could not be stored.
+
+        Raises:
+            UsageError: it is a coroutine function.
+        """
+        if inspect.iscoroutinefunction(hook):
+            raise UsageError(f"on_event ({_name_of(hook)}) cannot be async: events are not held up")
+        self._hooks.event.append(hook)
+        return hook
+
     # --- serving --------------------------------------------------------------------------------
 
     @cached_property
@@ -380,7 +400,7 @@ class Agent:
     async def run(self, turn: Turn) -> Outcome:
         """Run one turn without a server, with a ``dragoman.testing.RecordingTurn``.
 
-        Whatever the author's code raises, except Rejected, comes through.
+        Whatever the author's code raises, except Rejected and Failed, comes through.
         """
         return await self.worker.run(turn)
 

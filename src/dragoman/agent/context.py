@@ -16,28 +16,35 @@ from contextlib import (
 from datetime import UTC, datetime, timedelta
 from typing import (
     TYPE_CHECKING,
+    Any,
     Final,
     Literal,
     TypeAlias,
     TypedDict,
     TypeVar,
     Unpack,
+    cast,
     overload,
 )
+
+import msgspec
+from msgspec import UNSET
+from msgspec.structs import replace
 
 from dragoman import telemetry
 from dragoman.agent.client_tools import TOOL_SECONDS, ToolUses, input_of
 from dragoman.agent.forms import form_part, read_answer
 from dragoman.agent.gathering import Gathering, gathering, no_branch
-from dragoman.agent.results import Reply, parts_of, turn_message
+from dragoman.agent.results import File, Reply, messages_of, parts_of, reply_of, turn_message
 from dragoman.agent.steps import take_step
 from dragoman.agent.view import View
 from dragoman.errors import InvalidParamsError, NoAnswerError, ToolError, UsageError
 from dragoman.extensions.agent_tools.declarations import declaration
-from dragoman.extensions.agent_tools.exchange import InputRequest
-from dragoman.model.messages import text_of
+from dragoman.extensions.agent_tools.exchange import InputRequest, input_request_in
+from dragoman.model.media_types import ANY
+from dragoman.model.messages import Message, text_of
 from dragoman.model.parts import Part
-from dragoman.model.tasks import Artifact
+from dragoman.model.tasks import Artifact, Task
 from dragoman.service.branches import branch
 
 if TYPE_CHECKING:
@@ -46,7 +53,6 @@ if TYPE_CHECKING:
     from dragoman.agent.peers import Callee, Peers
     from dragoman.client.results.reply import ReplyView
     from dragoman.model.base import JsonObject
-    from dragoman.model.messages import Message
     from dragoman.service.worker import Turn
 
 __all__ = (
@@ -61,6 +67,7 @@ __all__ = (
 
 
 T = TypeVar("T")
+Value = TypeVar("Value", Message, Task)
 Asked = TypeVar("Asked")
 Default = TypeVar("Default")
 
@@ -69,8 +76,18 @@ Seconds: TypeAlias = float | timedelta | None
 ASK_TRIES: Final = 5
 """Answers that do not fit before the task fails: a person may err, a broken client errs forever."""
 
+CONVERSATION: Final = 50
+"""Messages of earlier tasks, unless another number is asked for."""
+
 NO_DEFAULT: Final = object()
 """Stands for a default that was not given."""
+
+_encode: Final = msgspec.json.Encoder().encode
+_LOOKS: Final[dict[str, msgspec.json.Decoder[Any]]] = {
+    "conversation": msgspec.json.Decoder(tuple[Message, ...]),
+    "related": msgspec.json.Decoder(tuple[Task, ...]),
+}
+"""How to read what was recorded, by kind."""
 
 _UNFIT: Final = "The answer does not fit what was asked for"
 
@@ -105,12 +122,30 @@ class Context(View):
         self._under_way: dict[str, str] = {}
         self._gatherings: Counter[str] = Counter()
 
-    async def say(self, *content: object, metadata: JsonObject | None = None) -> None:
+    async def say(
+        self,
+        *content: object,
+        metadata: JsonObject | None = None,
+        extensions: Sequence[str] = (),
+    ) -> None:
         """Tell the caller how the work goes; the task goes on working.
 
-        The content becomes parts by the rules of ``Reply``; one ``Reply`` is said as it is.
+        The content becomes parts by the rules of ``Reply``; a ``Reply`` or a ``Message`` is said
+        as it is.
+
+        Args:
+            metadata: of the message.
+            extensions: the addresses of the extensions that the message makes use of.
         """
-        await self._tell(turn_message(self._turn, _reply_of(content, metadata)))
+        await self._tell(turn_message(self._turn, reply_of(content, metadata, extensions)))
+
+    async def heartbeat(self) -> None:
+        """Tell the caller that the work goes on: a status update without content."""
+        await self._tell()
+
+    async def set_metadata(self, metadata: JsonObject) -> None:
+        """Add to the metadata of the task; what is there under the same names is replaced."""
+        await self._tell(metadata=metadata)
 
     async def artifact(
         self,
@@ -120,6 +155,7 @@ class Context(View):
         artifact_id: str | None = None,
         description: str = "",
         metadata: JsonObject | None = None,
+        extensions: Sequence[str] = (),
         append: bool = False,
         last_chunk: bool = False,
     ) -> str:
@@ -130,6 +166,7 @@ class Context(View):
 
         Args:
             artifact_id: the artifact to replace, or with ``append`` to extend; a fresh one if None.
+            extensions: the addresses of the extensions that the artifact makes use of.
         """
         if append and artifact_id is None and not isinstance(value, Artifact):
             raise UsageError("ctx.artifact(append=True) needs the artifact_id to append to")
@@ -140,6 +177,7 @@ class Context(View):
                 description=description,
                 parts=parts_of(value),
                 metadata=metadata,
+                extensions=tuple(extensions),
             )
         async with _while_nobody_asks():
             await self._turn.artifact(value, append=append, last_chunk=last_chunk)
@@ -213,14 +251,21 @@ class Context(View):
             InvalidParamsError: the last answer did not fit either.
             ToolError: the caller says that it has no answer.
         """
-        asked = _reply_of((question,), None)
+        asked = reply_of((question,), None)
         wanted = str if form is None else form
         schema = form_part(wanted)
         parts = asked.parts if schema is None else (*asked.parts, schema)
         complaint: tuple[Part, ...] = ()
         while True:
-            metadata = self._sensitive(asked) if sensitive else asked.metadata
-            message = turn_message(self._turn, Reply(*complaint, *parts, metadata=metadata))
+            name = self._turn.new_id() if sensitive else ""
+            request = self._request(asked, wanted, sensitive=sensitive, name=name)
+            reply = Reply(
+                *complaint,
+                *parts,
+                metadata={**(asked.metadata or {}), **request} or None,
+                extensions=asked.extensions,
+            )
+            message = turn_message(self._turn, reply)
             try:
                 with self._alone("ask"), _traced("ask", ""):
                     answer = await self._put(message, timeout_seconds=_seconds(timeout))
@@ -238,14 +283,27 @@ class Context(View):
                     raise fault from None
                 complaint = (Part(text=fault.message),)
 
-    def _sensitive(self, asked: Reply) -> JsonObject:
-        """Return the metadata of a question whose answer is a secret."""
-        # Nobody is asked for what could not be kept.
-        self._turn.check_secrecy()
+    def _request(
+        self, asked: Reply, form: object, *, sensitive: bool, name: str = ""
+    ) -> JsonObject:
+        """Return what the metadata of a question says of the answer it wants.
+
+        Args:
+            name: what an answer may call the question.
+        """
+        modes = (ANY,) if form is File or form is Message else UNSET
+        if sensitive:
+            # Nobody is asked for what could not be kept.
+            self._turn.check_secrecy()
+        elif modes is UNSET:
+            return {}
         request = InputRequest(
-            request_id=self._turn.new_id(), prompt=text_of(asked.parts), sensitive=True
+            request_id=name,
+            prompt=text_of(asked.parts),
+            sensitive=sensitive,
+            input_modes=modes,
         )
-        return {**(asked.metadata or {}), **request.metadata()}
+        return request.metadata()
 
     async def use_tool(
         self,
@@ -311,23 +369,35 @@ class Context(View):
         return together.outcomes(answer)
 
     async def require_auth(
-        self, *content: object, details: JsonObject | None = None, timeout: Seconds = None
+        self,
+        *content: object,
+        details: JsonObject | None = None,
+        timeout: Seconds = None,
+        sensitive: bool = True,
     ) -> Message:
         """Pause the task until the caller has authorized it; return the message that resumes it.
 
         Args:
             details: what a client needs to obtain the authorization, sent as a data part.
             timeout: how long to wait for it, in seconds or as a timedelta.
+            sensitive: that message is a secret, as for ``ask``. False if it holds no credentials,
+                and may be stored and shown like any other.
 
         Raises:
             NoAnswerError: it did not come in time.
+            ToolError: the caller says that there is none.
+            UsageError: it is a secret, and there is no key to keep it under (``secrets_key``).
         """
         if details is not None:
             content = (*content, details)
-        message = turn_message(self._turn, _reply_of(content, None))
-        seconds = _seconds(timeout)
+        asked = reply_of(content, None)
+        request = self._request(asked, Message, sensitive=sensitive)
+        metadata = {**(asked.metadata or {}), **request}
+        reply = Reply(*asked.parts, metadata=metadata, extensions=asked.extensions)
+        message = turn_message(self._turn, reply)
         with self._alone("require_auth"):
-            return await self._put(message, is_auth=True, timeout_seconds=seconds)
+            answer = await self._put(message, is_auth=True, timeout_seconds=_seconds(timeout))
+        return input_of(answer)
 
     @overload
     async def step(
@@ -432,6 +502,52 @@ class Context(View):
             reply = await child.run(content)
         return reply if into is None else reply.as_type(into)
 
+    async def conversation(self, limit: int = CONVERSATION) -> tuple[Message, ...]:
+        """Return what was said and given in earlier tasks of the same context, oldest first.
+
+        These are the tasks of the same owner that began before this one, and have ended or wait for
+        their caller. The artifacts of a task
+        come after its messages, as messages of the agent. It is recorded like a step; within a
+        step, as part of that.
+
+        Args:
+            limit: how many messages at most; those of the newest tasks are returned.
+        """
+        return await self._looked("conversation", str(limit), lambda: self._conversation(limit))
+
+    async def related(self) -> tuple[Task, ...]:
+        """Return the tasks that the message refers to (``referenceTaskIds``).
+
+        Those that the owner of this one may not see are left out. It is recorded like
+        ``conversation``.
+        """
+        ids = self.message.reference_task_ids
+        return await self._looked("related", "", lambda: self._turn.find_tasks(ids))
+
+    async def _conversation(self, limit: int) -> tuple[Message, ...]:
+        # Every task has a message at least.
+        earlier = await self._turn.earlier_tasks(limit) if limit > 0 else ()
+        said: list[Message] = []
+        for task in earlier:
+            said[:0] = messages_of(task)
+            if len(said) >= limit:
+                break
+        return tuple(said[-limit:])
+
+    async def _looked(
+        self, kind: str, name: str, look: Callable[[], Awaitable[tuple[Value, ...]]]
+    ) -> tuple[Value, ...]:
+        """Record what was found; it is found again whenever this turn is run again."""
+        if self._under_way.get(branch.get()) == "step":
+            return await look()
+        with self._alone(kind):
+            recorded = self._turn.recall(kind, name)
+            if recorded is None:
+                found = await look()
+                await self._turn.record(kind, name, _encode(found))
+                return found
+        return cast("tuple[Value, ...]", _LOOKS[kind].decode(recorded))
+
     async def gather(self, *awaitables: Awaitable[T]) -> list[T]:
         """Make durable calls side by side, and return their results in order.
 
@@ -482,9 +598,11 @@ class Context(View):
                 return
             yield message
 
-    async def _tell(self, message: Message) -> None:
+    async def _tell(
+        self, message: Message | None = None, metadata: JsonObject | None = None
+    ) -> None:
         async with _while_nobody_asks():
-            await self._turn.say(message)
+            await self._turn.say(message, metadata)
 
     async def _put(
         self, message: Message, *, is_auth: bool = False, timeout_seconds: float | None = None
@@ -494,6 +612,18 @@ class Context(View):
         return await asker.ask(message, is_auth=is_auth, timeout_seconds=timeout_seconds)
 
     async def _put_question(self, message: Message, is_auth: bool) -> Message:  # noqa: FBT001 - of a child
+        """Put what another agent asks: it alone knows what it takes for an answer.
+
+        Credentials are a secret to us, unless it says otherwise.
+        """
+        request = input_request_in(message) or InputRequest(
+            prompt=text_of(message.parts), sensitive=is_auth
+        )
+        if request.sensitive:
+            self._turn.check_secrecy()
+        if request.input_modes is UNSET:
+            request = replace(request, input_modes=(ANY,))
+        message = replace(message, metadata={**(message.metadata or {}), **request.metadata()})
         return await self._put(message, is_auth=is_auth)
 
     @contextmanager
@@ -530,9 +660,3 @@ def _while_nobody_asks() -> AbstractAsyncContextManager[object]:
 
 def _seconds(duration: Seconds) -> float | None:
     return duration.total_seconds() if isinstance(duration, timedelta) else duration
-
-
-def _reply_of(content: tuple[object, ...], metadata: JsonObject | None) -> Reply:
-    if len(content) == 1 and isinstance(content[0], Reply) and metadata is None:
-        return content[0]
-    return Reply(*content, metadata=metadata)

@@ -9,11 +9,13 @@ from msgspec import UNSET
 
 from dragoman.agent.results import File
 from dragoman.errors import InvalidParamsError, UsageError
+from dragoman.extensions.agent_tools.exchange import input_request_in, uses_in
+from dragoman.model.media_types import JSON, TEXT
 from dragoman.model.messages import Message, text_of
 from dragoman.model.parts import Part
 from dragoman.model.schema import convert, schema_of
 
-__all__ = ("SCHEMA_MEDIA_TYPE", "form_part", "read_answer")
+__all__ = ("SCHEMA_MEDIA_TYPE", "answer_modes", "form_part", "read_answer")
 
 SCHEMA_MEDIA_TYPE: Final = "application/schema+json"
 
@@ -35,6 +37,15 @@ def form_part(form: object) -> Part | None:
     except TypeError as error:
         raise UsageError(f"ctx.ask cannot ask for {form}: {error}") from error
     return Part(data={"schema": schema}, media_type=SCHEMA_MEDIA_TYPE)
+
+
+def answer_modes(asked: Message) -> tuple[str, ...]:
+    """Return the media types that a question asks for: what it says itself, else text or a form."""
+    request = input_request_in(asked)
+    if request is not None and request.input_modes:
+        return request.input_modes
+    is_form = any(part.media_type == SCHEMA_MEDIA_TYPE for part in asked.parts)
+    return (TEXT, JSON) if is_form or uses_in(asked.parts) else (TEXT,)
 
 
 def read_answer(form: object, answer: Message) -> object:

@@ -21,15 +21,19 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from dragoman.model.base import JsonObject
+    from dragoman.model.tasks import Task
 
 __all__ = (
     "ArtifactStream",
+    "Failed",
     "File",
     "Rejected",
     "Reply",
     "direct_message",
     "finish",
+    "messages_of",
     "parts_of",
+    "reply_of",
     "turn_message",
 )
 
@@ -93,26 +97,63 @@ class Reply:
     is made; returned by any other skill it becomes the final status message of the completed task.
     """
 
-    __slots__ = ("metadata", "parts")
+    __slots__ = ("extensions", "metadata", "parts")
 
-    def __init__(self, *content: object, metadata: JsonObject | None = None) -> None:
-        """Turn the content into parts; there must be some."""
+    def __init__(
+        self,
+        *content: object,
+        metadata: JsonObject | None = None,
+        extensions: Sequence[str] = (),
+    ) -> None:
+        """Turn the content into parts; there must be some.
+
+        Args:
+            extensions: the addresses of the extensions that the message makes use of.
+        """
         if not content:
             raise UsageError("Reply needs something to say")
         self.parts: tuple[Part, ...] = tuple(part for each in content for part in parts_of(each))
         self.metadata: Final = metadata
+        self.extensions: Final = tuple(extensions)
 
 
-class Rejected(Exception):  # noqa: N818 - a verdict of the author, named like the state
-    """Raised by a skill to decline the work: the task ends as rejected.
+def reply_of(
+    content: tuple[object, ...],
+    metadata: JsonObject | None = None,
+    extensions: Sequence[str] = (),
+) -> Reply:
+    """Make a reply of some content; a ``Reply`` or a ``Message`` alone is taken as it is."""
+    if len(content) != 1 or metadata is not None or extensions:
+        return Reply(*content, metadata=metadata, extensions=extensions)
+    (only,) = content
+    if isinstance(only, Message):
+        return Reply(*only.parts, metadata=only.metadata, extensions=only.extensions)
+    return only if isinstance(only, Reply) else Reply(only)
 
-    The content is shown to the caller, by the rules of ``Reply``.
-    """
+
+class _Verdict(Exception):  # noqa: N818 - the verdicts below are named like states
+    """How a skill ends its task otherwise than by a result."""
 
     def __init__(self, *content: object, metadata: JsonObject | None = None) -> None:
         """Keep what to tell the caller; saying nothing is possible."""
         super().__init__(*content)
-        self.reply: Final = Reply(*content, metadata=metadata) if content else None
+        self.reply: Final = reply_of(content, metadata) if content else None
+
+
+class Rejected(_Verdict):
+    """Raised by a skill to decline the work: the task ends as rejected.
+
+    The content is shown to the caller, by the rules of ``Reply``; a ``Reply`` or a ``Message`` is
+    shown as it is.
+    """
+
+
+class Failed(_Verdict):
+    """Raised by a skill that could not do the work: the task ends as failed, with these words.
+
+    The content is shown to the caller, by the rules of ``Reply``; a ``Reply`` or a ``Message`` is
+    shown as it is. What any other exception says is kept from the caller.
+    """
 
 
 def parts_of(value: object) -> tuple[Part, ...]:
@@ -154,7 +195,26 @@ def turn_message(turn: Turn, reply: Reply) -> Message:
         role=Role.AGENT,
         parts=reply.parts,
         metadata=reply.metadata,
+        extensions=reply.extensions,
     )
+
+
+def messages_of(task: Task) -> tuple[Message, ...]:
+    """Return what was said in a task, and then what it gave, as messages of the agent."""
+    last = task.status.message
+    given = (
+        Message(
+            message_id=artifact.artifact_id,
+            context_id=task.context_id,
+            task_id=task.id,
+            role=Role.AGENT,
+            parts=artifact.parts,
+            metadata=artifact.metadata,
+            extensions=artifact.extensions,
+        )
+        for artifact in task.artifacts
+    )
+    return (*task.history, *given, *(() if last is None else (last,)))
 
 
 def direct_message(reply: Reply, context_id: str, new_id: Callable[[], str]) -> Message:
@@ -165,6 +225,7 @@ def direct_message(reply: Reply, context_id: str, new_id: Callable[[], str]) -> 
         role=Role.AGENT,
         parts=reply.parts,
         metadata=reply.metadata,
+        extensions=reply.extensions,
     )
 
 
@@ -185,10 +246,8 @@ async def finish(turn: Turn, value: object) -> Outcome:
     """Publish what a skill returned, and complete the task with it."""
     if value is None:
         return _COMPLETED
-    if isinstance(value, Message):
-        value = Reply(*value.parts, metadata=value.metadata)
-    if isinstance(value, Reply):
-        return Completed(turn_message(turn, value))
+    if isinstance(value, Message | Reply):
+        return Completed(turn_message(turn, reply_of((value,))))
     if not isinstance(value, Artifact):
         value = Artifact(artifact_id=turn.new_id(), parts=_tailored(turn, parts_of(value)))
     await turn.artifact(value, last_chunk=True)

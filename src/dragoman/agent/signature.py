@@ -33,6 +33,7 @@ from dragoman.agent.results import File, Reply
 from dragoman.agent.sync_context import SyncContext
 from dragoman.errors import FieldViolation, InvalidParamsError, UsageError
 from dragoman.model.base import is_object
+from dragoman.model.media_types import ANY, JSON, TEXT
 from dragoman.model.messages import Message, text_of
 from dragoman.model.parts import Part
 from dragoman.model.plain_data import BYTES, is_model
@@ -56,10 +57,6 @@ __all__ = (
     "is_object_type",
     "output_modes",
 )
-
-TEXT: Final = "text/plain"
-JSON: Final = "application/json"
-ANY: Final = "*/*"
 
 _NO_DEFAULT: Final = inspect.Parameter.empty
 _MISSING: Final = object()

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
 from contextlib import aclosing
 from enum import Enum
 from typing import TYPE_CHECKING, Final, cast
 
 from dragoman.agent.callables import underlying
 from dragoman.agent.context import Context
+from dragoman.agent.forms import answer_modes
 from dragoman.agent.results import (
     ArtifactStream,
+    Failed,
     Rejected,
     Reply,
     direct_message,
@@ -27,18 +29,24 @@ from dragoman.agent.signature import (
 )
 from dragoman.agent.sync_context import SyncContext, ThreadCalls, Threads
 from dragoman.errors import (
+    ContentTypeNotSupportedError,
+    InternalError,
     InvalidAgentResponseError,
     InvalidParamsError,
     PermissionDeniedError,
     UsageError,
 )
 from dragoman.model.cards import AgentSkill
-from dragoman.service.worker import Failed, Outcome, Plan, Refused, Turn
+from dragoman.model.media_types import JSON, TEXT, accepts, check_parts
+from dragoman.model.messages import text_of
+from dragoman.service import worker as outcomes
+from dragoman.service.worker import Outcome, Plan, Turn
 
 if TYPE_CHECKING:
     from dragoman.agent.peers import Peers
     from dragoman.model.base import JsonObject
     from dragoman.model.messages import Message
+    from dragoman.model.operations import SendMessageRequest
 
 __all__ = ("CancelHook", "Shape", "Skill", "shape_of")
 
@@ -119,8 +127,13 @@ class Skill:
         is_hidden: bool = False,
         resumes: bool = True,
         timeout: float | None = None,
+        default_modes: tuple[Sequence[str], Sequence[str]] = ((), ()),
     ) -> None:
         """Inspect the function; modes left empty are derived from it.
+
+        Args:
+            default_modes: what the author says of all skills, input and output: goes with what is
+                derived.
 
         Raises:
             UsageError: it cannot be a skill.
@@ -148,9 +161,12 @@ class Skill:
             description=published.description,
             tags=published.tags,
             examples=published.examples,
-            input_modes=published.input_modes or input_modes(self._signature),
+            input_modes=published.input_modes
+            or _together(input_modes(self._signature), default_modes[0]),
             output_modes=published.output_modes
-            or output_modes(result, is_generator=self._shape.is_generator),
+            or _together(
+                output_modes(result, is_generator=self._shape.is_generator), default_modes[1]
+            ),
         )
         self.schema: JsonObject | None = self._signature.schema()
         self._call = _by_position(function)
@@ -174,19 +190,56 @@ class Skill:
         """Raise InvalidParamsError if the message does not supply the parameters."""
         self._signature.bind(message)
 
+    def check_modes(self, request: SendMessageRequest, asked: Message | None = None) -> None:
+        """Hold a request against the modes of the skill.
+
+        Args:
+            asked: the question that the message answers; what it asks for is taken. What the skill
+                gives was accepted by then.
+
+        Raises:
+            ContentTypeNotSupportedError: the skill does not take a part of the message, or gives
+                nothing that the caller accepts.
+        """
+        modes = self.published.input_modes
+        taker = f"skill {self.plan.skill_id}"
+        if asked is not None:
+            check_parts(request.message.parts, (*answer_modes(asked), *modes), taker=taker)
+            return
+        check_parts(request.message.parts, modes, taker=taker)
+        accepted = request.configuration.accepted_output_modes if request.configuration else ()
+        if accepted and not self._gives(accepted):
+            raise ContentTypeNotSupportedError(
+                f"{taker} gives {', '.join(self.published.output_modes)}, "
+                "none of which the request accepts",
+                metadata={"outputModes": ",".join(self.published.output_modes)},
+            )
+
+    def _gives(self, accepted: Sequence[str]) -> bool:
+        """Whether the skill gives something that is accepted; data can be written as text."""
+        given = self.published.output_modes
+        if JSON in given and accepts(accepted, TEXT):
+            return True
+        return any(accepts(accepted, mode) for mode in given) or any(
+            accepts(given, mode) for mode in accepted
+        )
+
     async def run(self, turn: Turn) -> Outcome:
         """Run one turn."""
         try:
             return await self._run(turn)
         except Rejected as verdict:
-            return Refused(verdict.reply and turn_message(turn, verdict.reply))
+            return outcomes.Refused(verdict.reply and turn_message(turn, verdict.reply))
+        except Failed as verdict:
+            return outcomes.Failed(verdict.reply and turn_message(turn, verdict.reply))
         except _UnboundError as unbound:
-            return Failed(turn_message(turn, Reply(unbound.message)))
+            return outcomes.Failed(turn_message(turn, Reply(unbound.message)))
 
     async def answer(self, message: Message, context_id: str, new_id: Callable[[], str]) -> Message:
         """Answer without a task.
 
-        There is no task that could be rejected: what ``Rejected`` says is the answer then.
+        There is no task that could be rejected: what ``Rejected`` says is the answer then. What
+        ``Failed`` says is an error.
         """
         arguments = self._signature.bind(message)
         try:
@@ -196,6 +249,9 @@ class Skill:
                 reply = await self._threads.run(self._call, arguments, None)
         except Rejected as verdict:
             reply = verdict.reply
+        except Failed as verdict:
+            said = text_of(verdict.reply.parts) if verdict.reply is not None else ""
+            raise InternalError(said or "The agent failed") from verdict
         if not isinstance(reply, Reply):
             raise InvalidAgentResponseError(f"Skill {self.plan.skill_id} gave no reply")
         return direct_message(reply, context_id, new_id)
@@ -245,6 +301,10 @@ class Skill:
                 f"{where}: annotated -> Reply it answers without a task and cannot take a context; "
                 "take the Message, or annotate the result otherwise"
             )
+
+
+def _together(derived: tuple[str, ...], default: Sequence[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*derived, *default)))
 
 
 class _UnboundError(Exception):

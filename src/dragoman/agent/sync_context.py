@@ -80,6 +80,8 @@ class SyncContext(View):
         self._calls = calls
 
     say: Final = _blocking(Context.say)
+    heartbeat: Final = _blocking(Context.heartbeat)
+    set_metadata: Final = _blocking(Context.set_metadata)
     artifact: Final = _blocking(Context.artifact)
     ask: Final = _blocking(Context.ask)
     use_tool: Final = _blocking(Context.use_tool)
@@ -87,6 +89,8 @@ class SyncContext(View):
     require_auth: Final = _blocking(Context.require_auth)
     step: Final = _blocking(Context.step)
     call: Final = _blocking(Context.call)
+    conversation: Final = _blocking(Context.conversation)
+    related: Final = _blocking(Context.related)
     sleep: Final = _blocking(Context.sleep)
     now: Final = _in_turn(Context.now)
     random_id: Final = _in_turn(Context.random_id)

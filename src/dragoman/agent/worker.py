@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from msgspec import Struct
 
@@ -24,6 +24,9 @@ from dragoman.errors import (
 )
 from dragoman.extensions.agent_tools.answers import check_answer, is_sensitive
 from dragoman.extensions.agent_tools.declarations import declared_in
+from dragoman.model.client_tools import CLIENT_TOOLS
+from dragoman.model.documents import encode_entry
+from dragoman.model.events import TaskEvent, TaskStatusUpdateEvent
 
 if TYPE_CHECKING:
     from dragoman.agent.peers import Peers
@@ -34,7 +37,10 @@ if TYPE_CHECKING:
     from dragoman.model.operations import SendMessageRequest
     from dragoman.service.worker import Outcome, Plan, Turn
 
-__all__ = ("AgentWorker", "Hooks", "Skills")
+__all__ = ("AgentWorker", "EventHook", "Hooks", "Skills")
+
+EventHook: TypeAlias = Callable[[TaskEvent], TaskEvent | None]
+"""Is given an event before it is stored, and returns another, or None to leave it."""
 
 _SKILL_KEY: Final = "skillId"
 
@@ -123,6 +129,7 @@ class Hooks(Struct, frozen=True):
     startup: list[Callable[[], object]] = []
     shutdown: list[Callable[[], object]] = []
     cancel: list[CancelHook] = []
+    event: list[EventHook] = []
 
 
 class AgentWorker:
@@ -154,6 +161,7 @@ class AgentWorker:
         """Choose the skill for a message that begins something new, and check its parameters.
 
         Raises:
+            ContentTypeNotSupportedError: the skill does not take what it holds.
             InvalidParamsError: it names an unknown skill, or a parameter is missing or wrong.
             PermissionDeniedError: the skill needs other scopes than these.
         """
@@ -163,6 +171,7 @@ class AgentWorker:
         skill = self._skills.choose(request, scopes)
         # Before the parameters: what they should be is told to those who may use the skill.
         skill.check_scopes(scopes)
+        skill.check_modes(request)
         skill.check(request.message)
         return skill.plan
 
@@ -170,16 +179,31 @@ class AgentWorker:
         """Raise PermissionDeniedError for a further message by a caller without the scopes."""
         self._skill(skill_id).check_scopes(scopes)
 
-    def examine_answer(self, asked: Message | None, answer: Message) -> bool:
+    def examine_answer(
+        self, skill_id: str, asked: Message | None, request: SendMessageRequest
+    ) -> bool:
         """Refuse an answer that does not fit; tell whether it is a secret.
 
         Raises:
+            ContentTypeNotSupportedError: it is of a type that neither the skill takes nor the
+                question asks for.
             InvalidParamsError: it names what the task does not wait for, lacks what it does wait
                 for, or declares tools that break a rule.
         """
+        answer = request.message
         declared_in(answer.metadata)
+        # A skill that is gone since fails its task by that, and refuses nothing.
+        skill = self._skills.find(skill_id)
+        if skill is not None:
+            skill.check_modes(request, asked)
         check_answer(asked, answer)
         return asked is not None and is_sensitive(asked)
+
+    def revise_event(self, event: TaskEvent) -> TaskEvent:
+        """Have the hooks look at an event; one that fails, or changes too much, changes nothing."""
+        for hook in self._hooks.event:
+            event = _revised(hook, event)
+        return event
 
     async def answer(self, plan: Plan, request: SendMessageRequest, context_id: str) -> Message:
         """Answer directly; only for a plan that says so."""
@@ -187,7 +211,7 @@ class AgentWorker:
         return await skill.answer(request.message, context_id, self._clock.new_id)
 
     async def run(self, turn: Turn) -> Outcome:
-        """Run one turn. Whatever the author's code raises, except Rejected, comes through."""
+        """Run one turn. What the author's code raises, but Rejected and Failed, comes through."""
         # An agent of this process may have called it in a branch of its own.
         gathering.set(None)
         return await self._skill(turn.skill_id).run(turn)
@@ -239,6 +263,39 @@ class AgentWorker:
         if skill is None:
             raise UsageError(f"a task needs skill {skill_id}, which this agent does not have")
         return skill
+
+
+def _revised(hook: EventHook, event: TaskEvent) -> TaskEvent:
+    try:
+        revised = hook(event)
+        if revised is None:
+            return event
+        encode_entry(revised)
+        is_same = _frame_of(revised) == _frame_of(event)
+    except Exception:
+        _logger.exception("task %s: an event hook failed", event.task_id)
+        return event
+    if not is_same:
+        _logger.error(
+            "task %s: an event hook has changed more than the content of an event; it is ignored",
+            event.task_id,
+        )
+        return event
+    return revised
+
+
+def _frame_of(event: TaskEvent) -> tuple[object, ...]:
+    """Return what of an event the task itself goes by."""
+    if isinstance(event, TaskStatusUpdateEvent):
+        status, said = event.status, event.status.message
+        named: tuple[object, ...] = ()
+        if said is not None:
+            # What a question says of its answer decides what is taken, and what is kept secret.
+            asked = (said.metadata or {}).get(CLIENT_TOOLS)
+            named = (said.message_id, said.context_id, said.task_id, said.role, asked)
+        return (event.task_id, event.context_id, status.state, status.timestamp, *named)
+    place = (event.artifact.artifact_id, event.append, event.last_chunk)
+    return (event.task_id, event.context_id, *place)
 
 
 async def _call_hook(hook: Callable[[], object]) -> None:

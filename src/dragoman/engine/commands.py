@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from dragoman.model.base import JsonObject
 from dragoman.model.messages import Message
 from dragoman.model.tasks import Artifact, TaskState
 
@@ -58,9 +59,10 @@ class Withdraw(Struct, frozen=True, gc=False):
 
 
 class Say(Struct, frozen=True, gc=False):
-    """Publish a status message."""
+    """Publish a status update: a message, metadata of the task, or a sign of life."""
 
-    message: Message
+    message: Message | None = None
+    metadata: JsonObject | None = None
 
 
 class AddArtifact(Struct, frozen=True, gc=False):

@@ -11,15 +11,16 @@ from collections.abc import Iterable
 import msgspec
 
 from dragoman.engine.artifacts import ArtifactFold
+from dragoman.model.base import JsonObject
 from dragoman.model.documents import TaskDocument
-from dragoman.model.events import StreamResponse, TaskEvent, TaskStatusUpdateEvent
+from dragoman.model.events import TRACE_MARKS, StreamResponse, TaskEvent, TaskStatusUpdateEvent
 from dragoman.model.messages import Message
 from dragoman.model.tasks import Artifact, Task, TaskStatus
 
 __all__ = ("FoldMark", "TaskFold")
 
-FoldMark = tuple[TaskStatus | None, int]
-"""The status, and the length of the history."""
+FoldMark = tuple[TaskStatus | None, int, JsonObject | None]
+"""The status, the length of the history, and the metadata."""
 
 _decode_entry = msgspec.json.Decoder(StreamResponse).decode
 
@@ -27,7 +28,7 @@ _decode_entry = msgspec.json.Decoder(StreamResponse).decode
 class TaskFold:
     """One task, kept up to date entry by entry."""
 
-    __slots__ = ("_artifacts", "_context_id", "_history", "_status", "_task_id")
+    __slots__ = ("_artifacts", "_context_id", "_history", "_metadata", "_status", "_task_id")
 
     def __init__(self, task_id: str, context_id: str) -> None:
         """Begin before the first entry."""
@@ -36,6 +37,7 @@ class TaskFold:
         self._status: TaskStatus | None = None
         self._artifacts: dict[str, ArtifactFold] = {}
         self._history: list[Message] = []
+        self._metadata: JsonObject | None = None
 
     @classmethod
     def of(cls, task: Task) -> TaskFold:
@@ -44,6 +46,7 @@ class TaskFold:
         fold._status = task.status
         fold._artifacts = {item.artifact_id: ArtifactFold(item) for item in task.artifacts}
         fold._history = list(task.history)
+        fold._metadata = task.metadata
         return fold
 
     @property
@@ -66,6 +69,8 @@ class TaskFold:
         if type(event) is TaskStatusUpdateEvent:
             self._retire_status_message()
             self._status = event.status
+            if event.metadata is not None:
+                self._add_metadata(event.metadata)
             return
         artifact_id = event.artifact.artifact_id
         if event.append and artifact_id in self._artifacts:
@@ -80,12 +85,12 @@ class TaskFold:
 
     def mark(self) -> FoldMark:
         """Return what ``rewind`` needs to take back statuses and messages that are yet to come."""
-        return self._status, len(self._history)
+        return self._status, len(self._history), self._metadata
 
     def rewind(self, mark: FoldMark) -> None:
         """Take back all statuses and messages since a mark; artifacts stay."""
-        self._status = mark[0]
-        del self._history[mark[1] :]
+        self._status, length, self._metadata = mark
+        del self._history[length:]
 
     def replay(self, entries: Iterable[bytes]) -> None:
         """Add entries as the log has them."""
@@ -106,6 +111,7 @@ class TaskFold:
             status=self._known_status(),
             artifacts=tuple(self.artifacts().values()),
             history=self.history,
+            metadata=self._metadata,
         )
 
     def artifact(self, artifact_id: str) -> Artifact:
@@ -119,10 +125,20 @@ class TaskFold:
     def document(self, unread: tuple[Message, ...] = ()) -> TaskDocument:
         """Return the task as JSON; acknowledged messages nobody has taken up end its history."""
         return TaskDocument.assemble(
-            Task(id=self._task_id, context_id=self._context_id, status=self._known_status()),
+            Task(
+                id=self._task_id,
+                context_id=self._context_id,
+                status=self._known_status(),
+                metadata=self._metadata,
+            ),
             tuple([fold.artifact() for fold in self._artifacts.values()]),
             (*self._history, *unread),
         )
+
+    def _add_metadata(self, metadata: JsonObject) -> None:
+        added = {name: value for name, value in metadata.items() if name not in TRACE_MARKS}
+        if added:
+            self._metadata = {**(self._metadata or {}), **added}
 
     def _known_status(self) -> TaskStatus:
         if self._status is None:

@@ -243,6 +243,10 @@ class Replay:
         strand.stretches[-1] = _Stretch()
         strand.closed.clear()
 
+    def stands_in(self, branch: str) -> bool:
+        """Tell whether the log has whatever a branch publishes now."""
+        return self._strand(branch).stands
+
     def has_said(self, branch: str = "") -> bool:
         """Tell whether the log has the message that is said now."""
         strand = self._strand(branch)

@@ -42,6 +42,7 @@ from dragoman.errors import (
     TaskEndedError,
     TaskNotCancelableError,
 )
+from dragoman.model.base import JsonObject
 from dragoman.model.events import TaskArtifactUpdateEvent, TaskStatusUpdateEvent
 from dragoman.model.messages import Message
 from dragoman.model.tasks import TaskState, TaskStatus
@@ -93,6 +94,7 @@ def _move(
     message: Message | None = None,
     *,
     unread: int | None = None,
+    metadata: JsonObject | None = None,
 ) -> tuple[Standing, Append]:
     """Move to ``target`` and make the event that says so."""
     state = standing.state
@@ -104,6 +106,7 @@ def _move(
         task_id=standing.task_id,
         context_id=standing.context_id,
         status=TaskStatus(state=target, message=message, timestamp=format_timestamp(now_ms)),
+        metadata=metadata,
     )
     moved = Standing(
         task_id=standing.task_id,
@@ -166,7 +169,9 @@ def _say(standing: Standing, command: Say, now_ms: int) -> Decision:
         raise InvalidAgentResponseError(
             f"Progress can be reported while a task is working, not in {_name(standing)}"
         )
-    moved, append = _move(standing, TaskState.WORKING, now_ms, command.message)
+    moved, append = _move(
+        standing, TaskState.WORKING, now_ms, command.message, metadata=command.metadata
+    )
     return moved, (append,)
 
 

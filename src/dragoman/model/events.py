@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
-from typing import final
+from typing import Final, final
 
 from dragoman.model.base import JsonObject, NonEmpty, Value
 from dragoman.model.messages import Message
 from dragoman.model.tasks import Artifact, Task, TaskStatus
 
 __all__ = (
+    "TRACE_MARKS",
     "StreamResponse",
     "TaskArtifactUpdateEvent",
     "TaskEvent",
     "TaskStatusUpdateEvent",
 )
 
+TRACE_MARKS: Final = ("traceId", "spanId")
+"""Metadata of an event that is its own and not its task's: what was at work when it was made."""
+
 _ONE_OF = "needs exactly one of task, message, statusUpdate, artifactUpdate"
 
 
 @final  # Asked for by ``type(event) is``, as isinstance is slow to say no to a Struct.
 class TaskStatusUpdateEvent(Value, frozen=True, kw_only=True):
-    """The status of a task changed."""
+    """The status of a task changed.
+
+    The metadata is added to that of the task, but for ``TRACE_MARKS``.
+    """
 
     task_id: NonEmpty
     context_id: NonEmpty

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING, Annotated, Final
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, UnsetType
 
 from dragoman.model.base import INT32_MAX, Count, JsonObject, NonEmpty, Value
 from dragoman.model.messages import Message
@@ -69,12 +69,15 @@ STREAMING: Final = frozenset({Operation.SEND_STREAMING_MESSAGE, Operation.SUBSCR
 
 
 class SendMessageConfiguration(Value, frozen=True, kw_only=True):
-    """Options of a send. ``history_length`` unset means no limit, 0 means none."""
+    """Options of a send. ``history_length`` unset means no limit, 0 means none.
+
+    ``return_immediately`` is UNSET if the caller left it to the server how long to wait (0.x).
+    """
 
     accepted_output_modes: tuple[str, ...] = ()
     task_push_notification_config: TaskPushNotificationConfig | None = None
     history_length: Count | None = None
-    return_immediately: bool = False
+    return_immediately: bool | UnsetType = False
 
 
 class SendMessageRequest(Value, frozen=True, kw_only=True):

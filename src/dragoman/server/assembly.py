@@ -223,6 +223,7 @@ def build_runtime(
         ),
         hub=hub,
         wait_seconds=settings.max_wait_seconds,
+        default_wait_seconds=settings.default_wait_seconds,
         access=access,
         extended_card=extended_card,
         remote_tasks=remote_tasks,

@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import msgspec
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from dragoman.engine.fold import TaskFold
@@ -85,6 +86,8 @@ class LocalService:
     """The agent of this process.
 
     Args:
+        wait_seconds: how long a send waits at most.
+        default_wait_seconds: the same, if the caller left it to the server; as long unless given.
         webhooks: those of its tasks; None if it has no push notifications.
     """
 
@@ -96,6 +99,7 @@ class LocalService:
         sender: MessageIntake,
         hub: Hub,
         wait_seconds: float,
+        default_wait_seconds: float | None = None,
         access: Access | None = None,
         extended_card: ExtendedCard | None = None,
         remote_tasks: RemoteTasks | None = None,
@@ -107,6 +111,8 @@ class LocalService:
         self._sender = sender
         self._hub = hub
         self._patience = SharedTimeout(wait_seconds)
+        shorter = wait_seconds if default_wait_seconds is None else default_wait_seconds
+        self._default_patience = SharedTimeout(min(shorter, wait_seconds))
         self._access = access or Access()
         self._extended_card = extended_card
         self._webhooks = webhooks
@@ -116,18 +122,15 @@ class LocalService:
     ) -> TaskDocument | Message:
         """Deliver a message; wait for the task to end or pause unless told to return at once."""
         configuration = request.configuration or _NO_CONFIGURATION
+        patience = self._patience_for(configuration)
         try:
             sent = await self._send(Operation.SEND_MESSAGE, request, call)
             if isinstance(sent, Message):
                 return sent
             if isinstance(sent, Accepted):
-                document = await self._outcome(
-                    sent, is_awaited=not configuration.return_immediately
-                )
+                document = await self._outcome(sent, patience)
             else:
-                document = await self._outcome_elsewhere(
-                    sent, is_awaited=not configuration.return_immediately
-                )
+                document = await self._outcome_elsewhere(sent, patience)
         except (SentBeforeError, TaskLostError):
             # Another replica was faster; what it has made of the message or the task is known now.
             if self._remote_tasks is None or tries == 1:
@@ -135,14 +138,20 @@ class LocalService:
             return await self.send_message(request, call, tries=tries - 1)
         return document.with_history(configuration.history_length)
 
-    async def _outcome(self, sent: Accepted, *, is_awaited: bool) -> TaskDocument:
+    def _patience_for(self, configuration: SendMessageConfiguration) -> SharedTimeout | None:
+        """Return what limits the wait for a task; None for no wait."""
+        if configuration.return_immediately is UNSET:
+            return self._default_patience
+        return None if configuration.return_immediately else self._patience
+
+    async def _outcome(self, sent: Accepted, patience: SharedTimeout | None) -> TaskDocument:
         live = sent.live
         if sent.stored is not None:
             await asyncio.shield(sent.stored)
         try:
-            if is_awaited:
+            if patience is not None:
                 # R-3.2.2-1; Q-02: up to a limit, after which the task is returned as it is.
-                await self._patience.wait(sent.settled)
+                await patience.wait(sent.settled)
             else:
                 # R-3.2.2-4: the task is there once it is durable, which is waited for below.
                 sent.settled.cancel()
@@ -152,10 +161,10 @@ class LocalService:
                 raise
             # The message is delivered; only what comes of it happens elsewhere.
             stored = await self._load(live.scope, live.task_id)
-            return await self._outcome_elsewhere(stored, is_awaited=is_awaited)
+            return await self._outcome_elsewhere(stored, patience)
 
     async def _outcome_elsewhere(
-        self, sent: Posted | StoredTask, *, is_awaited: bool
+        self, sent: Posted | StoredTask, patience: SharedTimeout | None
     ) -> TaskDocument:
         """Return a task that is not live here, once it has ended or paused if that is awaited."""
         stored = sent.stored if isinstance(sent, Posted) else sent
@@ -163,8 +172,9 @@ class LocalService:
             return document_of(stored)
         after = sent.after if isinstance(sent, Posted) else stored.seq
         is_at_work = not (stored.state.is_terminal or stored.state.is_interrupted)
-        if is_awaited and (isinstance(sent, Posted) or is_at_work or will_go_on(stored)):
-            await self._patience.wait(self._remote_tasks.settled(stored, after))
+        is_going_on = isinstance(sent, Posted) or is_at_work or will_go_on(stored)
+        if patience is not None and is_going_on:
+            await patience.wait(self._remote_tasks.settled(stored, after))
         return document_of(await self._load(stored.scope, stored.id))
 
     async def send_streaming_message(

@@ -219,6 +219,8 @@ class TaskSettings:
 
     Attributes:
         max_wait_seconds: how long a blocking send waits before it returns the task as it is.
+        default_wait_seconds: the same, for a send of 0.x that does not say whether to block; many
+            clients give up after 30 seconds, and would not learn the id of their task.
         idempotency_seconds: how long a messageId is remembered; 0 turns recognition off.
         max_attempts: how often a task is run again after the server has stopped in the midst of it;
             results that it records start the count anew.
@@ -231,6 +233,7 @@ class TaskSettings:
     """
 
     max_wait_seconds: Seconds = 600.0
+    default_wait_seconds: Seconds = 25.0
     idempotency_seconds: Seconds = 600.0
     max_attempts: Annotated[int, Meta(ge=0)] = 3
     park_after_seconds: Seconds = 60.0

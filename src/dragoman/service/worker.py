@@ -6,6 +6,7 @@ it was given. It knows nothing of stores, streams or bindings.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
@@ -13,9 +14,10 @@ from msgspec import Struct
 
 from dragoman.model.base import JsonObject
 from dragoman.model.cards import AgentSkill
+from dragoman.model.events import TaskEvent
 from dragoman.model.messages import Message
 from dragoman.model.operations import SendMessageRequest
-from dragoman.model.tasks import Artifact
+from dragoman.model.tasks import Artifact, Task
 from dragoman.service.principal import Principal
 
 __all__ = (
@@ -155,12 +157,28 @@ class Turn(Protocol):
         """Return the messages of the task so far, oldest first."""
         ...
 
+    async def earlier_tasks(self, limit: int) -> tuple[Task, ...]:
+        """Return tasks of the same context and owner that began before this one, newest first.
+
+        Those at work are left out. They are as stored now, and not recorded.
+        """
+        ...
+
+    async def find_tasks(self, task_ids: Sequence[str]) -> tuple[Task, ...]:
+        """Return the tasks of these ids that the owner has, as stored now; it is not recorded."""
+        ...
+
     def new_id(self) -> str:
         """Return a fresh id for a message or an artifact."""
         ...
 
-    async def say(self, message: Message) -> None:
-        """Publish a status message; the task goes on working."""
+    async def say(self, message: Message | None = None, metadata: JsonObject | None = None) -> None:
+        """Publish a status update; the task goes on working.
+
+        Args:
+            message: what to tell the caller. With neither, the update is a sign of life.
+            metadata: is added to the metadata of the task.
+        """
         ...
 
     async def artifact(
@@ -277,16 +295,29 @@ class Worker(Protocol):
         """Raise PermissionDeniedError for a message to a skill that needs other scopes."""
         ...
 
-    def examine_answer(self, asked: Message | None, answer: Message) -> bool:
+    def examine_answer(
+        self, skill_id: str, asked: Message | None, request: SendMessageRequest
+    ) -> bool:
         """Look at a further message for a task; tell whether its content is a secret.
 
         Then it is neither stored nor shown as it is.
 
         Args:
-            asked: what the task waits to be told; None if it does not wait for input.
+            skill_id: of the task.
+            asked: what the task waits to be told; None if it does not wait for its client.
 
         Raises:
+            ContentTypeNotSupportedError: it is of a type that neither the skill takes nor the
+                question asks for.
             InvalidParamsError: it does not fit what the task waits for.
+        """
+        ...
+
+    def revise_event(self, event: TaskEvent) -> TaskEvent:
+        """Return an event as it is to be stored and shown: with other content, maybe.
+
+        Called for every event of a task before it gets its number, and again if the event could
+        not be stored. There is always one to store. It must be quick, and must not raise.
         """
         ...
 

@@ -13,10 +13,10 @@ from dragoman.model.messages import Message, Role
 from dragoman.service.principal import Principal
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Iterable
+    from collections.abc import AsyncGenerator, Iterable, Sequence
 
     from dragoman.model.base import JsonObject
-    from dragoman.model.tasks import Artifact
+    from dragoman.model.tasks import Artifact, Task
     from dragoman.service.worker import Recorded, Waits
 
 __all__ = ("RecordingTurn", "user_message")
@@ -43,12 +43,15 @@ class RecordingTurn:
 
     Attributes:
         said: the status messages.
+        task_metadata: what was added to the metadata of the task.
+        signs: how many updates had neither a message nor metadata.
         chunks: the artifact updates.
         asked: the questions, requests for authorization included.
         auth_asked: the requests for authorization alone.
         noted: the kind and name of each durable call.
         slept: the seconds of each sleep.
         waiting: further messages for ``ctx.messages``.
+        earlier: tasks for ``ctx.conversation`` and ``ctx.related``, newest first.
     """
 
     def __init__(
@@ -78,12 +81,15 @@ class RecordingTurn:
         self.extensions = extensions
         self.accepted_output_modes = accepted_output_modes
         self.said: list[Message] = []
+        self.task_metadata: JsonObject = {}
+        self.signs = 0
         self.chunks: list[TaskArtifactUpdateEvent] = []
         self.asked: list[Message] = []
         self.auth_asked: list[Message] = []
         self.noted: list[tuple[str, str]] = []
         self.slept: list[float] = []
         self.waiting: list[Message] = []
+        self.earlier: list[Task] = []
         self._answers = deque(answers)
         self._now_ms = _BEGINNING_MS
         self._history = [self.message]
@@ -93,15 +99,27 @@ class RecordingTurn:
         """Return the messages so far, oldest first."""
         return tuple(self._history)
 
+    async def earlier_tasks(self, limit: int) -> tuple[Task, ...]:
+        """Return the first of ``earlier``."""
+        return tuple(self.earlier[:limit])
+
+    async def find_tasks(self, task_ids: Sequence[str]) -> tuple[Task, ...]:
+        """Look for these ids in ``earlier``."""
+        return tuple(task for task in self.earlier if task.id in task_ids)
+
     def new_id(self) -> str:
         """Return the next number."""
         self._ids += 1
         return f"id-{self._ids}"
 
-    async def say(self, message: Message) -> None:
-        """Keep a status message."""
-        self.said.append(message)
-        self._history.append(message)
+    async def say(self, message: Message | None = None, metadata: JsonObject | None = None) -> None:
+        """Keep a status update."""
+        if message is not None:
+            self.said.append(message)
+            self._history.append(message)
+        if metadata is not None:
+            self.task_metadata.update(metadata)
+        self.signs += message is None and metadata is None
 
     async def artifact(
         self, artifact: Artifact, *, append: bool = False, last_chunk: bool = False

@@ -11,6 +11,7 @@ from dragoman.engine.fold import TaskFold
 from dragoman.engine.machine import Standing
 from dragoman.errors import PermissionDeniedError, StoreError
 from dragoman.model.cards import AgentSkill
+from dragoman.model.events import TaskEvent
 from dragoman.model.messages import Message, Role
 from dragoman.model.operations import SendMessageRequest
 from dragoman.model.parts import Part
@@ -94,9 +95,16 @@ class ScriptedWorker:
         if not self._scopes <= scopes:
             raise PermissionDeniedError.for_want_of(self._scopes - scopes)
 
-    def examine_answer(self, asked: Message | None, answer: Message) -> bool:
+    def examine_answer(
+        self, skill_id: str, asked: Message | None, request: SendMessageRequest
+    ) -> bool:
         """Take what answers this one question for a secret."""
-        return asked is not None and asked.message_id == "secret?" and bool(answer.parts)
+        del skill_id, request
+        return asked is not None and asked.message_id == "secret?"
+
+    def revise_event(self, event: TaskEvent) -> TaskEvent:
+        """Leave it as it is."""
+        return event
 
     async def answer(self, plan: Plan, request: SendMessageRequest, context_id: str) -> Message:
         """Answer by the script."""

@@ -15,10 +15,10 @@ from langgraph.graph import (  # pyright: ignore[reportMissingTypeStubs] - its t
 )
 from langgraph.types import interrupt
 
-from dragoman import Agent, InvalidParamsError, Message
+from dragoman import Agent, InvalidParamsError, Message, connect
 from dragoman.errors import UsageError
 from dragoman.model.tasks import TaskState
-from dragoman.testing import pair
+from dragoman.testing import pair, served
 from tests.adapters.trip import builder
 
 
@@ -67,6 +67,30 @@ async def test_input_and_result_may_be_made_otherwise() -> None:
     agent = Agent.from_langgraph(calculator().compile(), name="Sum", read=read, result=result)
     async with pair(agent) as client:
         assert (await client.send("1+2")).text == "= 3"
+
+
+async def test_what_others_have_told_in_a_context_is_known(tmp_path: Path) -> None:
+    plain = Agent("Clerk", "Notes.")
+
+    @plain.skill
+    async def note(text: str) -> str:
+        return f"noted {text}"
+
+    def count(state: MessagesState) -> dict[str, object]:
+        said = [f"{each.type} {each.text}" for each in state["messages"]]
+        return {"messages": [AIMessage(", ".join(said))]}
+
+    graph: Any = StateGraph(MessagesState)
+    graph.add_node("count", count)
+    graph.add_edge(START, "count")
+    graph.add_edge("count", END)
+    agent = Agent.from_langgraph(graph.compile(), name="Counter")
+    store = f"sqlite:///{tmp_path}/tasks.db"
+    async with served(plain, store=store) as place, connect(place.url) as client:
+        first = await client.send("one")
+    async with served(agent, store=store) as place, connect(place.url) as client:
+        second = await client.send("two", context_id=first.context_id)
+    assert second.text == "human one, ai noted one, human two"
 
 
 def files_in(folder: Path) -> list[Path]:

@@ -53,6 +53,27 @@ async def test_a_context_remembers_and_others_do_not(history: NotedConversations
         assert (await client.send("three")).text == "1: three"
 
 
+async def test_what_others_have_told_in_a_context_is_known(
+    history: NotedConversations, tmp_path: Path
+) -> None:
+    plain = Agent("Clerk", "Notes.")
+
+    @plain.skill
+    async def note(text: str) -> str:
+        return f"noted {text}"
+
+    store = f"sqlite:///{tmp_path}/tasks.db"
+    async with served(plain, store=store) as place, connect(place.url) as client:
+        first = await client.send("one")
+    agent = Agent.from_pydantic_ai(scripted(), history=history)
+    async with served(agent, store=store) as place, connect(place.url) as client:
+        second = await client.send("two", context_id=first.context_id)
+        third = await client.send("three", context_id=first.context_id)
+    assert second.text == "2: one, two"
+    # From here on it is kept by the agent itself.
+    assert third.text == "3: one, two, three"
+
+
 async def test_what_is_refused_is_told_to_the_model_and_not_done(
     history: NotedConversations, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,7 +1,7 @@
 import pytest
 
-from dragoman import Agent, Context, InvalidParamsError, Message
-from dragoman.adapters.skills import AdaptedSkill, WorkFailedError
+from dragoman import Agent, Context, Failed, InvalidParamsError, Message
+from dragoman.adapters.skills import AdaptedSkill
 from dragoman.model.cards import AgentSkill
 from dragoman.model.tasks import TaskState
 from dragoman.testing import pair
@@ -11,7 +11,7 @@ SKILL = AgentSkill(id="do", name="Do", description="Does.", tags=("do",))
 
 async def do(ctx: Context, message: Message) -> str:
     del ctx
-    raise WorkFailedError(f"No {message.parts[0].text} today", {"code": 7})
+    raise Failed(f"No {message.parts[0].text} today", {"code": 7})
 
 
 def no_soup(message: Message) -> None:

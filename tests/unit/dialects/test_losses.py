@@ -4,6 +4,7 @@ from typing import Any, Final, cast
 
 import msgspec
 import pytest
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from dragoman.dialects.v0_1.codec import V0_1_DIALECT
@@ -136,14 +137,16 @@ def test_a_send_without_configuration_says_what_that_means(form: Form) -> None:
 
 @shows("absent-configuration", "0.1")
 def test_a_send_without_configuration_wants_no_history(form: Form) -> None:
-    assert configuration_back(form, None) == SendMessageConfiguration(history_length=0)
+    assert configuration_back(form, None) == SendMessageConfiguration(
+        history_length=0, return_immediately=UNSET
+    )
 
 
 @shows("return-immediately", "0.1")
 def test_a_send_waits(form: Form) -> None:
     configuration = SendMessageConfiguration(return_immediately=True, history_length=0)
     assert configuration_back(form, configuration) == replace(
-        configuration, return_immediately=False
+        configuration, return_immediately=UNSET
     )
 
 

@@ -262,7 +262,7 @@ async def test_the_extensions_that_were_activated_are_told() -> None:
 async def test_an_extension_that_is_required_is_asked_for_before_anything_is_read() -> None:
     async with dispatching(required=True) as dispatcher:
         with pytest.raises(ExtensionSupportRequiredError):
-            await dispatcher.serve_method(exchange(), "ListTasks", b"not json")
+            await dispatcher.serve_method(exchange(), "SendMessage", b"not json")
 
 
 @pytest.mark.parametrize(

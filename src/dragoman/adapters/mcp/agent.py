@@ -35,11 +35,11 @@ from dragoman.adapters.mcp.connection import (
     described,
 )
 from dragoman.adapters.mcp.contents import parts_of
-from dragoman.adapters.skills import AdaptedSkill, WorkFailedError
+from dragoman.adapters.skills import AdaptedSkill
 from dragoman.agent.agent import Agent
 from dragoman.agent.context import ASK_TRIES, Context
 from dragoman.agent.forms import SCHEMA_MEDIA_TYPE
-from dragoman.agent.results import Reply
+from dragoman.agent.results import Failed, Reply
 from dragoman.agent.signature import ANY, JSON, TEXT
 from dragoman.errors import InvalidParamsError, UsageError
 from dragoman.model.cards import AgentSkill
@@ -183,7 +183,7 @@ class _Calling:
         result = CallToolResult.model_validate(called.result)
         parts = parts_of(result)
         if result.is_error:
-            raise WorkFailedError(*parts or (f"{self._tool} has failed",))
+            raise Failed(*parts or (f"{self._tool} has failed",))
         return parts or None
 
     async def _call(
@@ -202,7 +202,7 @@ class _Calling:
                 self._tool, arguments, on_progress=tell, responses=responses, state=state
             )
         except (MCPError, ServerDiedError) as problem:
-            raise WorkFailedError(str(problem)) from problem
+            raise Failed(str(problem)) from problem
         plain = came.model_dump(mode="json", by_alias=True, exclude_none=True)
         if isinstance(came, InputRequiredResult):
             return _Called(required=plain)
@@ -212,7 +212,7 @@ class _Calling:
 async def _answered(ctx: Context, request: InputRequest) -> ElicitResult:
     """Put to the caller what a tool asks."""
     if not isinstance(request, ElicitRequest):
-        raise WorkFailedError(f"The tool asks for {request.method}, which nobody here can do")
+        raise Failed(f"The tool asks for {request.method}, which nobody here can do")
     params = request.params
     if isinstance(params, ElicitRequestURLParams):
         await ctx.ask(Reply(params.message, Part(url=params.url)), Message)

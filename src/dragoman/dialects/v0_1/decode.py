@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from dragoman.dialects.fields import Fields, read_json
@@ -144,8 +145,10 @@ def _send_request(
         configuration=SendMessageConfiguration(
             accepted_output_modes=tuple([media_type(mode) for mode in modes]),
             task_push_notification_config=None if hook is None else read_webhook(hook),
-            # 0.x reference, 5.10: no history unless it is asked for; tasks/send waits.
+            # 0.x reference, 5.10: no history unless it is asked for; tasks/send waits, and how long
+            # is the server's to say.
             history_length=history_length or 0,
+            return_immediately=UNSET,
         ),
         metadata=metadata,
     )

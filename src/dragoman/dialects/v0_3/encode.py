@@ -171,8 +171,10 @@ def _message_metadata(metadata: JsonObject) -> JsonObject:
     if not isinstance(request, dict):
         entry = metadata.get(CLIENT_TOOLS)
         told = entry.get(MEMBER) if is_object(entry) else None
-        # Readers that do not know the member leave it out.
-        return {"metadata": metadata} | ({} if told is None else {MEMBER: told})
+        # Readers that do not know the member leave it out. It is there for its name, which an
+        # answer repeats.
+        is_named = is_object(told) and bool(told.get("requestId"))
+        return {"metadata": metadata} | ({MEMBER: told} if is_named else {})
     rest = {name: value for name, value in metadata.items() if name != INPUT_REQUEST}
     members: JsonObject = {"inputRequest": request}
     return {"metadata": rest, **members} if rest else members

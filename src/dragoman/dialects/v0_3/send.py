@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 import msgspec
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from dragoman.dialects.fields import Fields, read_json
@@ -30,6 +31,9 @@ _decode_send: Final = msgspec.json.Decoder(MessageSendParams).decode
 _proto_name: Final = re.compile(rb'"(?:context_id|task_id|reference_task_ids)"\s*:').search
 
 _ROLES: Final = {"user": Role.USER, "agent": Role.AGENT}
+
+
+_LEFT_OPEN: Final = SendMessageConfiguration(return_immediately=UNSET)
 
 
 def decode_send(params: bytes) -> tuple[SendMessageRequest, bool]:
@@ -62,7 +66,7 @@ def decode_send(params: bytes) -> tuple[SendMessageRequest, bool]:
     configuration = found.configuration
     request = SendMessageRequest(
         message=message,
-        configuration=None if configuration is None else _configuration(configuration),
+        configuration=_LEFT_OPEN if configuration is None else _configuration(configuration),
         metadata=found.metadata,
     )
     return request, False
@@ -95,7 +99,7 @@ def _decode_leniently(params: bytes) -> tuple[SendMessageRequest, bool]:
     configuration = fields.free("configuration")
     request = SendMessageRequest(
         message=message,
-        configuration=None if configuration is None else _configuration(configuration),
+        configuration=_LEFT_OPEN if configuration is None else _configuration(configuration),
         metadata=fields.free("metadata"),
     )
     discriminators = {discriminator_of(part) for part, _ in sent.items("parts")}
@@ -106,12 +110,13 @@ def _configuration(value: JsonObject) -> SendMessageConfiguration:
     fields = Fields(value, "configuration")
     modes = fields.texts("acceptedOutputModes")
     push = fields.at("pushNotificationConfig")
+    is_blocking = fields.flag("blocking")
     return SendMessageConfiguration(
         accepted_output_modes=tuple([media_type(mode) for mode in modes]),
         task_push_notification_config=None if push is None else read_config(push),
         history_length=read_history_length(fields),
-        # 5.10: undefined where absent; all SDKs wait.
-        return_immediately=fields.flag("blocking") is False,
+        # 5.10: undefined where absent. All SDKs wait, and their clients not for long.
+        return_immediately=UNSET if is_blocking is None else not is_blocking,
     )
 
 

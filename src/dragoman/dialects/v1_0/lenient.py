@@ -32,19 +32,25 @@ class Mixed(V1_0):
     """1.0 that also reads a send in the words of 0.3: roles, parts, ``blocking``, the webhook.
 
     Whatever can be read as 1.0 is, the answer is in 1.0, and so is a refusal: the one that 1.0 has
-    for the request as it came.
+    for the request as it came. 1.0 ignores ``blocking``, as any word it does not know, where early
+    texts of 1.0 have it instead of ``returnImmediately``; so a send with that word is put into the
+    words of 1.0 first.
     """
 
     __slots__ = ()
 
     def decode_request(self, operation: Operation, params: bytes) -> Reading:
         """Read a request from a JSON object."""
+        if REQUEST_TYPES[operation] is not SendMessageRequest:
+            return super().decode_request(operation, params)
+        if b'"blocking"' in params:
+            with suppress(InvalidParamsError):
+                return super().decode_request(operation, _in_words_of_1_0(params))
         try:
             return super().decode_request(operation, params)
         except InvalidParamsError:
-            if REQUEST_TYPES[operation] is SendMessageRequest:
-                with suppress(InvalidParamsError):
-                    return super().decode_request(operation, _in_words_of_1_0(params))
+            with suppress(InvalidParamsError):
+                return super().decode_request(operation, _in_words_of_1_0(params))
             raise
 
 

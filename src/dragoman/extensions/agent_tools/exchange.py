@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import msgspec
-from msgspec import Struct, UnsetType
+from msgspec import UNSET, Struct, UnsetType
 
 from dragoman.dialects.legacy.tolerant import INPUT_REQUEST as FOREIGN_INPUT_REQUEST
 from dragoman.errors import InvalidParamsError
@@ -93,12 +93,14 @@ class InputRequest(Struct, frozen=True, kw_only=True, rename="camel"):
     Attributes:
         request_id: an answer may name it as its ``toolUseId``.
         sensitive: the answer must not be kept or shown.
+        input_modes: the media types that the answer may have, if the question says so.
     """
 
     request_id: str = ""
     prompt: str = ""
     sensitive: bool = False
     kind: str = "input-request"
+    input_modes: tuple[str, ...] | UnsetType = UNSET
 
     def metadata(self) -> JsonObject:
         """Return it as an entry of a message's metadata."""

@@ -7,13 +7,11 @@ skill is asked of ``Access`` once the skill is known.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import cast
 
 import msgspec
 from msgspec import UNSET
 
 from dragoman.errors import (
-    ContentTypeNotSupportedError,
     ExtensionSupportRequiredError,
     InvalidParamsError,
     PushNotificationNotSupportedError,
@@ -23,8 +21,7 @@ from dragoman.errors import (
 )
 from dragoman.model.base import JsonObject
 from dragoman.model.cards import AgentCapabilities
-from dragoman.model.client_tools import TOOL_RESULT
-from dragoman.model.media_types import accepts
+from dragoman.model.media_types import check_parts
 from dragoman.model.messages import Message
 from dragoman.model.operations import STREAMING, Operation, Request, SendMessageRequest
 from dragoman.model.parts import Part
@@ -89,6 +86,15 @@ def _too_large(index: int, member: str, limits: ContentLimits) -> InvalidParamsE
     )
 
 
+_DEMANDING = frozenset(
+    {
+        Operation.SEND_MESSAGE,
+        Operation.SEND_STREAMING_MESSAGE,
+        Operation.SUBSCRIBE_TO_TASK,
+    }
+)
+"""The operations that exchange content, and so need the extensions that the card requires."""
+
 _PUSH = frozenset(
     {
         Operation.CREATE_TASK_PUSH_NOTIFICATION_CONFIG,
@@ -122,20 +128,19 @@ class RequestValidator:
         self._required = tuple(item.uri for item in capabilities.extensions if item.required)
         self._input_modes = tuple(dict.fromkeys(input_modes))
         self._taken_modes = (*self._input_modes, *hidden_input_modes)
-        self._accepted: dict[str, bool] = {}
 
     def activate(self, operation: Operation, requested: str | None) -> tuple[str, ...]:
         """Return the extensions to activate of those a request names, in its order.
 
         R-T.ext-9: none unless asked for. R-4.6.3-3: what we lack is ignored; R-4.6.3-5: never
-        another version of it. R-3.3.4-6: one that the card requires must be named.
+        another version of it. R-3.3.4-6: one that the card requires must be named where content is
+        exchanged. Cards, tasks and webhooks are read and managed without it.
         """
         if not requested and not self._required:
             return ()
         named = [uri.strip() for uri in (requested or "").split(",")]
         missing = [uri for uri in self._required if uri not in named]
-        # Q-22: a card can be read by one who does not know yet what it requires.
-        if missing and operation is not Operation.GET_EXTENDED_AGENT_CARD:
+        if missing and operation in _DEMANDING:
             raise ExtensionSupportRequiredError(
                 f"This agent requires the extension {missing[0]}; name it in A2A-Extensions",
                 metadata={"requiredExtensions": ",".join(missing)},
@@ -166,9 +171,9 @@ class RequestValidator:
         if len(call.alias) > longest:
             raise InvalidParamsError.of("id", f"has more than {longest} characters")
         if isinstance(request, SendMessageRequest):
-            self._admit_send(request)
+            self._admit_send(request, call)
 
-    def _admit_send(self, request: SendMessageRequest) -> None:
+    def _admit_send(self, request: SendMessageRequest, call: Call) -> None:
         configuration = request.configuration
         if (
             configuration is not None
@@ -176,7 +181,13 @@ class RequestValidator:
             and not self._capabilities.push_notifications
         ):
             raise PushNotificationNotSupportedError  # Q-17
-        self._admit_message(request.message)
+        message = request.message
+        self._admit_message(message)
+        if not (message.task_id or call.alias):
+            # What goes on with a task may be what the task has asked for: its service knows.
+            check_parts(
+                message.parts, self._taken_modes, taker="this agent", told=self._input_modes
+            )
         check_content(request, self._limits)
 
     def _admit_message(self, message: Message) -> None:
@@ -190,26 +201,3 @@ class RequestValidator:
         most = self._limits.max_parts
         if len(message.parts) > most:
             raise InvalidParamsError.of("message.parts", f"must not hold more than {most} parts")
-        for index, part in enumerate(message.parts):
-            media_type = part.effective_media_type
-            if media_type and not self._takes(media_type) and not _is_tool_result(part):
-                # R-3.1.1-1, Q-33
-                raise ContentTypeNotSupportedError(
-                    f"message.parts[{index}] is {media_type[:100]}; "
-                    f"this agent takes {', '.join(self._input_modes)}",
-                    metadata={"mediaType": media_type[:100]},
-                )
-
-    def _takes(self, media_type: str) -> bool:
-        known = self._accepted.get(media_type)
-        if known is None:
-            known = accepts(self._taken_modes, media_type)
-            if len(self._accepted) < 1000:  # Callers choose the keys: the memory stays bounded.
-                self._accepted[media_type] = known
-        return known
-
-
-def _is_tool_result(part: Part) -> bool:
-    """Tell the answer to something that the agent has asked for, whatever else it takes."""
-    data = part.data
-    return isinstance(data, dict) and cast("JsonObject", data).get("kind") == TOOL_RESULT

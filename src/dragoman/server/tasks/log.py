@@ -65,6 +65,7 @@ class LogArguments(TypedDict, total=False):
     """What a TaskLog is made of.
 
     ``announce`` tells other replicas, after each commit, up to which event the log reaches.
+    ``revise`` returns an event as it is to be logged.
     """
 
     store: Required[TaskStore]
@@ -81,6 +82,7 @@ class LogArguments(TypedDict, total=False):
     loop: asyncio.AbstractEventLoop | None
     seen: KnownNumbers | None
     announce: Callable[[str, int], None] | None
+    revise: Callable[[TaskEvent], TaskEvent] | None
 
 
 class TaskLog(ABC):
@@ -111,6 +113,7 @@ class TaskLog(ABC):
         "_journal_n",
         "_loop",
         "_paused_at",
+        "_revise",
         "_snapshot_seq",
         "_status_at_ms",
         "_store",
@@ -149,10 +152,12 @@ class TaskLog(ABC):
         loop: asyncio.AbstractEventLoop | None = None,
         seen: KnownNumbers | None = None,
         announce: Callable[[str, int], None] | None = None,
+        revise: Callable[[TaskEvent], TaskEvent] | None = None,
     ) -> None:
         """Keep what is given, see ``LogArguments``."""
         self.seen: KnownNumbers | None = seen
         self._announce = announce
+        self._revise = revise
         self._ending: Ending | None = None
         self._answers: tuple[Message, ...] = ()
         self.record: Final = record
@@ -417,6 +422,8 @@ class TaskLog(ABC):
     def _append(self, event: TaskEvent, now_ms: int) -> None:
         if self.marks is not None:
             event = replace(event, metadata={**(event.metadata or {}), **self.marks})
+        if self._revise is not None:
+            event = self._revise(event)
         self._fold.apply(event)
         self._draft.add_event(encode_entry(event))
         if type(event) is TaskStatusUpdateEvent:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from dragoman.clock import Clock
 from dragoman.engine.fold import TaskFold
 from dragoman.engine.machine import Standing
 from dragoman.model.documents import TaskDocument
+from dragoman.model.events import TaskEvent
 from dragoman.model.messages import Message
-from dragoman.model.tasks import TaskState
 from dragoman.server.tasks.delivery import decode_delivery
 from dragoman.server.tasks.inbox import queue_of
 from dragoman.server.tasks.known_numbers import KnownNumbers
@@ -46,6 +46,7 @@ class TaskRestorer:
 
     Args:
         watcher: whom they tell what becomes of their writes.
+        revise: returns an event as it is to be logged.
         elsewhere: the tasks of other replicas; None for a store that this process has to itself.
     """
 
@@ -57,8 +58,10 @@ class TaskRestorer:
         clock: Clock,
         hub: Hub,
         remote_tasks: RemoteTasks | None,
+        revise: Callable[[TaskEvent], TaskEvent] | None = None,
     ) -> None:
         self._watcher = watcher
+        self._revise = revise
         self._store = store
         self._clock = clock
         self._hub = hub
@@ -85,6 +88,7 @@ class TaskRestorer:
             loop=loop,
             seen=None if self._remote_tasks is None else KnownNumbers(),
             announce=self._announce,
+            revise=self._revise,
         )
 
     def revive(
@@ -111,6 +115,7 @@ class TaskRestorer:
             wake_at_ms=stored.wake_at_ms,
             seen=None if self._remote_tasks is None else KnownNumbers(stored.inbox_n),
             announce=self._announce,
+            revise=self._revise,
         )
         live.inbox.extend(queue)
         live.paused_ms = self._clock.now_ms()
@@ -156,10 +161,8 @@ def record_of(stored: StoredTask) -> NewTask:
 
 
 def question_of(stored: StoredTask) -> Message | None:
-    """Return what the task waits to be told; None if it does not wait for input."""
-    if stored.state is not TaskState.INPUT_REQUIRED:
-        return None
-    return fold_of(stored).status_message
+    """Return what the task waits to be told; None if it does not wait for its client."""
+    return fold_of(stored).status_message if stored.state.is_interrupted else None
 
 
 def document_of(stored: StoredTask) -> TaskDocument:

@@ -249,7 +249,7 @@ class MessageIntake:
         context_id = live.record.context_id
         _check_context(message, context_id)
         self._worker.check_scopes(live.record.skill_id, call.scopes)
-        visible, known, sealed = self._seal(live.question, request, record)
+        visible, known, sealed = self._seal(live.record.skill_id, live.question, request, record)
         send = None if known is None else replace(known, task_id=message.task_id)
         errand = _errand(visible, call, message.task_id, context_id, sealed)
         if send is not None and await self._has_come(live, errand.message, send):
@@ -291,7 +291,7 @@ class MessageIntake:
         """Leave a message for a task that another replica holds, or that one has to take over."""
         self._worker.check_scopes(stored.skill_id, call.scopes)
         self._supervisor.check()
-        request, record, sealed = self._seal(question_of(stored), request, record)
+        request, record, sealed = self._seal(stored.skill_id, question_of(stored), request, record)
         send = None if record is None else replace(record, task_id=stored.id)
         errand = _errand(request, call, stored.id, stored.context_id, sealed)
         errand = replace(errand, is_answer=stored.state.is_interrupted)
@@ -303,14 +303,20 @@ class MessageIntake:
         return Posted(stored, placed.seq if errand.is_answer else stored.seq)
 
     def _seal(
-        self, asked: Message | None, request: SendMessageRequest, record: SendRecord | None
+        self,
+        skill_id: str,
+        asked: Message | None,
+        request: SendMessageRequest,
+        record: SendRecord | None,
     ) -> tuple[SendMessageRequest, SendRecord | None, bytes]:
         """Return what of a message may be seen, and what may not, if it answers a secret question.
+
+        Raises what is wrong with it.
 
         It is sealed before it leaves this process, be it for the store or for another replica.
         """
         message = request.message
-        if not self._worker.examine_answer(asked, message):
+        if not self._worker.examine_answer(skill_id, asked, request):
             return request, record, b""
         sealed = self._task_secrets.seal(message.task_id, message)
         record = record and replace(record, digest=digest_of_secret(request))

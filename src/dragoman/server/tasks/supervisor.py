@@ -32,6 +32,7 @@ from dragoman.server.tasks.background import BackgroundTasks, ended
 from dragoman.server.tasks.delivery import Delivery, encode
 from dragoman.server.tasks.ending import is_ending
 from dragoman.server.tasks.inbox import NO_STORE, Receipt, TaskInbox
+from dragoman.server.tasks.lookup import TaskLookup
 from dragoman.server.tasks.restoring import TaskRestorer, fold_of, standing_of
 from dragoman.server.tasks.secrets import TaskSecrets
 from dragoman.server.tasks.slots import Slot, Slots
@@ -106,10 +107,16 @@ class TaskSupervisor:
             turn_seconds=settings.turn_timeout_seconds,
             marks_traces=marks_traces,
             task_secrets=task_secrets,
+            lookup=TaskLookup(store),
         )
         self._background = BackgroundTasks()
         self._restorer = TaskRestorer(
-            watcher=self, store=store, clock=clock, hub=hub, remote_tasks=remote_tasks
+            watcher=self,
+            store=store,
+            clock=clock,
+            hub=hub,
+            remote_tasks=remote_tasks,
+            revise=worker.revise_event,
         )
         self._deliveries = TaskInbox(
             store, self._background, run_again=self.run_again, cancel=self._cancel_soon

@@ -25,7 +25,6 @@ from dragoman.errors import (
 )
 from dragoman.model.documents import encode_entry
 from dragoman.model.messages import Message
-from dragoman.model.tasks import TaskState
 from dragoman.server.tasks.delivery import Delivery
 from dragoman.server.tasks.log import LogArguments, TaskLog
 from dragoman.server.tasks.slots import Slot
@@ -81,10 +80,8 @@ class LiveTask(TaskLog):
 
     @property
     def question(self) -> Message | None:
-        """What the task waits to be told, as enqueued; None if it does not wait for input."""
-        if self.standing.state is not TaskState.INPUT_REQUIRED:
-            return None
-        return self._fold.status_message
+        """What the task waits to be told, as enqueued; None if it does not wait for its client."""
+        return self._fold.status_message if self.is_questioned else None
 
     def execute(self, command: Command) -> tuple[Effect, ...]:
         """Decide a command, log what it causes, and return the effects that are not the log's.

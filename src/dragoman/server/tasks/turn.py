@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from dragoman.clock import Clock
 from dragoman.engine.commands import AddArtifact, Ask, Command, GoOn, Say, TakeUp
 from dragoman.engine.journal import Replay, kind_in
-from dragoman.errors import NoAnswerError, StoreError, UnavailableError
+from dragoman.errors import NoAnswerError, StoreError, UnavailableError, UsageError
 from dragoman.model.base import JsonObject
 from dragoman.model.messages import Message
-from dragoman.model.tasks import Artifact
+from dragoman.model.tasks import Artifact, Task
 from dragoman.server.tasks.delivery import Answer, Delivery, decode_answer, encode
 from dragoman.server.tasks.secrets import TaskSecrets
 from dragoman.server.tasks.slots import Slot
@@ -23,6 +23,9 @@ from dragoman.server.tasks.working_time import WorkingTime
 from dragoman.service.branches import MAIN, branch
 from dragoman.service.principal import Principal
 from dragoman.service.worker import Recorded, Suspended, Waits
+
+if TYPE_CHECKING:
+    from dragoman.server.tasks.lookup import TaskLookup
 
 __all__ = ("ASK", "LiveTurn", "question_name")
 
@@ -46,6 +49,7 @@ class LiveTurn:
     Args:
         replay: what an earlier run of the same turn has done.
         vault: opens answers that are secrets.
+        lookup: finds other tasks of the owner.
 
     Attributes:
         is_too_late: whether it was stopped because it had something to say when the task had ended.
@@ -59,6 +63,7 @@ class LiveTurn:
         "_counts",
         "_errand",
         "_live",
+        "_lookup",
         "_replay",
         "_slot",
         "_speaker",
@@ -75,8 +80,10 @@ class LiveTurn:
         clock: Clock,
         replay: Replay | None = None,
         task_secrets: TaskSecrets | None = None,
+        lookup: TaskLookup | None = None,
     ) -> None:
         self._live = live
+        self._lookup = lookup
         self._errand = errand
         self._slot = slot
         self._clock = clock
@@ -155,17 +162,30 @@ class LiveTurn:
         """Return the messages of the task so far, oldest first."""
         return self._live.history()
 
+    async def earlier_tasks(self, limit: int) -> tuple[Task, ...]:
+        """Return tasks of the same context and owner that began before this one, newest first."""
+        async with self.away():
+            return await self._known_lookup().earlier(self._live, limit)
+
+    async def find_tasks(self, task_ids: Sequence[str]) -> tuple[Task, ...]:
+        """Return the tasks of these ids that the owner has."""
+        async with self.away():
+            return await self._known_lookup().named(self._live, task_ids)
+
     def new_id(self) -> str:
         """Return a fresh id."""
         return self._clock.new_id()
 
-    async def say(self, message: Message) -> None:
-        """Publish a status message."""
+    async def say(self, message: Message | None = None, metadata: JsonObject | None = None) -> None:
+        """Publish a status update."""
         strand = branch.get()
-        if self._replay is not None and self._replay_of(strand, self._replay).has_said(strand):
-            self._raise_trouble()
-            return
-        await self._publish(Say(message))
+        if self._replay is not None:
+            replay = self._replay_of(strand, self._replay)
+            # Metadata that is set twice is the same; messages are told apart by their number.
+            if replay.stands_in(strand) if message is None else replay.has_said(strand):
+                self._raise_trouble()
+                return
+        await self._publish(Say(message, metadata))
 
     async def artifact(
         self, artifact: Artifact, *, append: bool = False, last_chunk: bool = False
@@ -228,8 +248,12 @@ class LiveTurn:
         )
 
     def check_secrecy(self) -> None:
-        """Raise UsageError unless an answer that is a secret can be kept."""
-        if self._task_secrets is not None:
+        """Raise UsageError unless an answer that is a secret can be kept.
+
+        What has been answered before needs no key for its question.
+        """
+        is_new = self._replay is None or self._replay.is_over_in(MAIN)
+        if is_new and self._task_secrets is not None:
             self._task_secrets.unlock()
 
     async def sleep(self, seconds: float) -> None:
@@ -362,6 +386,11 @@ class LiveTurn:
     def now_ms(self) -> int:
         """Return milliseconds since the Unix epoch."""
         return self._clock.now_ms()
+
+    def _known_lookup(self) -> TaskLookup:
+        if self._lookup is None:
+            raise UsageError("the task has been canceled: no other tasks are looked for")
+        return self._lookup
 
     def _recorded_time(self, kind: str, seconds: float) -> int:
         """Return when a wait is over, as it was decided when it began."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from dragoman import telemetry
 from dragoman.clock import Clock
@@ -50,6 +50,9 @@ from dragoman.service.worker import (
 from dragoman.stores.base import TaskStore
 from dragoman.telemetry import Telemetry
 
+if TYPE_CHECKING:
+    from dragoman.server.tasks.lookup import TaskLookup
+
 __all__ = ("STORE_POLL_SECONDS", "Turns")
 
 _logger = logging.getLogger(__name__)
@@ -82,6 +85,7 @@ class Turns:
         turn_seconds: float = 0.0,
         marks_traces: bool = False,
         task_secrets: TaskSecrets | None = None,
+        lookup: TaskLookup | None = None,
     ) -> None:
         """Keep what is needed.
 
@@ -90,12 +94,14 @@ class Turns:
             turn_seconds: how long a turn may work, 0 for ever.
             marks_traces: events of a turn that is traced tell of it.
             vault: opens answers that are secrets.
+            lookup: finds other tasks of an owner.
         """
         self._take_in = take_in
         self._task_secrets = task_secrets or TaskSecrets()
         self._marks_traces = marks_traces
         self._worker = worker
         self._store = store
+        self._lookup = lookup
         self._slots = slots
         self._clock = clock
         self._turn_seconds = turn_seconds
@@ -125,7 +131,9 @@ class Turns:
                 live.execute(Start())
             following = errand
             while following is not None:
-                turn = LiveTurn(live, following, slot, self._clock, replay, self._task_secrets)
+                turn = LiveTurn(
+                    live, following, slot, self._clock, replay, self._task_secrets, self._lookup
+                )
                 outcome = await self._work(live, turn)
                 if outcome is None:
                     return

@@ -4,6 +4,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import UNSET
 
 from dragoman.dialects.base import Reading
 from dragoman.dialects.v0_1.codec import V0_1_DIALECT
@@ -64,7 +65,7 @@ def test_the_sample_send() -> None:
     reading = read(Operation.SEND_MESSAGE, {"id": "t-9", "sessionId": "s-1", "message": TEXT})
     assert reading.request == SendMessageRequest(
         message=Message(message_id="", context_id="s-1", role=Role.USER, parts=(Part(text="hi"),)),
-        configuration=SendMessageConfiguration(history_length=0),
+        configuration=SendMessageConfiguration(history_length=0, return_immediately=UNSET),
     )
     assert reading.alias == "t-9"
 
@@ -94,6 +95,7 @@ def test_nulls_as_the_reference_client_writes_them_are_absent() -> None:
         configuration=SendMessageConfiguration(
             task_push_notification_config=TaskPushNotificationConfig(url="https://h.example"),
             history_length=0,
+            return_immediately=UNSET,
         ),
     )
 

@@ -1,7 +1,11 @@
+from typing import Final
+
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import UNSET
+from msgspec.structs import replace
 
 from dragoman.dialects.v0_3.codec import V0_3_DIALECT
 from dragoman.dialects.v0_3.send import decode_send
@@ -30,6 +34,9 @@ def refusal(params: object) -> FieldViolation:
     return violation
 
 
+LEFT_OPEN: Final = SendMessageConfiguration(return_immediately=UNSET)
+
+
 # --- the message --------------------------------------------------------------------------------
 
 
@@ -43,7 +50,7 @@ def test_a_message_is_read_with_all_its_members() -> None:
         "referenceTaskIds": ["r"],
     }
     assert send(message, metadata={"j": 2}) == SendMessageRequest(
-        message=msgspec.structs.replace(
+        message=replace(
             READ,
             task_id="t",
             context_id="c",
@@ -51,6 +58,7 @@ def test_a_message_is_read_with_all_its_members() -> None:
             extensions=("e",),
             reference_task_ids=("r",),
         ),
+        configuration=LEFT_OPEN,
         metadata={"j": 2},
     )
 
@@ -85,7 +93,9 @@ def test_marks_are_undone() -> None:
     ],
 )
 def test_other_spellings_of_the_same_message(change: JsonObject, params: JsonObject) -> None:
-    assert send({**MESSAGE, **change}, **params) == SendMessageRequest(message=READ)
+    assert send({**MESSAGE, **change}, **params) == SendMessageRequest(
+        message=READ, configuration=LEFT_OPEN
+    )
 
 
 def test_a_message_without_an_id_has_none() -> None:
@@ -176,17 +186,17 @@ def test_what_is_not_json_is_a_parse_error(params: bytes) -> None:
 @pytest.mark.parametrize(
     ("configuration", "read"),
     [
-        ({}, SendMessageConfiguration()),
+        ({}, LEFT_OPEN),
         # 0.x reference, 5.10.
         ({"blocking": True}, SendMessageConfiguration()),
         ({"blocking": False}, SendMessageConfiguration(return_immediately=True)),
-        ({"blocking": None}, SendMessageConfiguration()),
-        ({"historyLength": 0}, SendMessageConfiguration()),
-        ({"historyLength": 3}, SendMessageConfiguration(history_length=3)),
-        ({"history_length": 3}, SendMessageConfiguration(history_length=3)),
+        ({"blocking": None}, LEFT_OPEN),
+        ({"historyLength": 0}, LEFT_OPEN),
+        ({"historyLength": 3}, replace(LEFT_OPEN, history_length=3)),
+        ({"history_length": 3}, replace(LEFT_OPEN, history_length=3)),
         (
             {"acceptedOutputModes": ["text", "image/png"]},
-            SendMessageConfiguration(accepted_output_modes=("text/plain", "image/png")),
+            replace(LEFT_OPEN, accepted_output_modes=("text/plain", "image/png")),
         ),
         (
             {
@@ -197,13 +207,14 @@ def test_what_is_not_json_is_a_parse_error(params: bytes) -> None:
                     "authentication": {"schemes": ["Digest", "Bearer"], "credentials": "c"},
                 }
             },
-            SendMessageConfiguration(
+            replace(
+                LEFT_OPEN,
                 task_push_notification_config=TaskPushNotificationConfig(
                     id="p",
                     url="u",
                     token=NONCE,
                     authentication=AuthenticationInfo(scheme="Bearer", credentials="c"),
-                )
+                ),
             ),
         ),
     ],
@@ -214,8 +225,8 @@ def test_the_configuration_is_read(
     assert send(configuration=configuration).configuration == read
 
 
-def test_without_a_configuration_there_is_none() -> None:
-    assert send().configuration is None
+def test_without_a_configuration_the_wait_is_left_open() -> None:
+    assert send().configuration == LEFT_OPEN
 
 
 # --- the two readers ----------------------------------------------------------------------------

@@ -74,7 +74,7 @@ def test_what_has_no_interfaces_is_no_card_of_1_0(card: dict[str, object]) -> No
     [{"securityRequirements": [5]}, {"securitySchemes": {"key": {"type": "apiKey"}}}],
 )
 def test_what_a_card_demands_must_be_read(demand: dict[str, object]) -> None:
-    card = {"name": "A", "supportedInterfaces": [], **demand}
+    card: dict[str, object] = {"name": "A", "supportedInterfaces": [], **demand}
     assert refused(AgentCard, card).startswith(next(iter(demand)))
 
 

@@ -32,7 +32,7 @@ def dress(message: Message, is_question: bool) -> Message:  # noqa: FBT001 - of 
     if not is_question:
         return message
     metadata = message.metadata or {}
-    request = metadata.get(MEMBER) or _told_in(metadata) or _request_of(message)
+    request = metadata.get(MEMBER) or _told_in(message, metadata) or _request_of(message)
     return message if request is None else replace(message, metadata={**metadata, MEMBER: request})
 
 
@@ -53,9 +53,13 @@ def has_results(message: Message) -> bool:
     return any(_tool_kind(part) == TOOL_RESULT for part in message.parts)
 
 
-def _told_in(metadata: JsonObject) -> object:
+def _told_in(message: Message, metadata: JsonObject) -> object:
+    """Return what a question says itself; one without a name goes by that of its message."""
     entry = metadata.get(CLIENT_TOOLS)
-    return entry.get(INPUT_REQUEST) if is_object(entry) else None
+    told = entry.get(INPUT_REQUEST) if is_object(entry) else None
+    if is_object(told) and not told.get("requestId"):
+        return {**told, "requestId": message.message_id}
+    return told
 
 
 def _request_of(message: Message) -> JsonObject | None:

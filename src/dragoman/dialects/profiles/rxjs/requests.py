@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 import msgspec
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from dragoman.dialects.fields import Fields, read_json
@@ -13,7 +14,7 @@ from dragoman.errors import InvalidParamsError
 from dragoman.model.base import is_object
 from dragoman.model.client_tools import CLIENT_TOOLS, TOOL_RESULT, TOOL_USE, TOOLS
 from dragoman.model.messages import Message, Role
-from dragoman.model.operations import SendMessageRequest
+from dragoman.model.operations import SendMessageConfiguration, SendMessageRequest
 from dragoman.model.parts import Part
 
 if TYPE_CHECKING:
@@ -104,7 +105,8 @@ def _read_resume(fields: Fields) -> SendMessageRequest:
             role=Role.USER,
             task_id=fields.required_text("taskId"),
             parts=tuple(parts),
-        )
+        ),
+        configuration=SendMessageConfiguration(return_immediately=UNSET),
     )
 
 
