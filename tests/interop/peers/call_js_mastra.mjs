@@ -17,14 +17,16 @@ class Conversation {
   async say(text) {
     const pieces = [];
     if (!this.runId) {
-      const { textStream } = await this.agent.stream(text);
-      for await (const piece of textStream) pieces.push(piece);
+      const reader = (await this.agent.stream(text)).fullStream;
+      for await (const { type, payload } of reader) {
+        if (type === "text-delta") pieces.push(payload.text);
+      }
     }
     const result = this.runId
       ? await this.agent.resumeGenerate(text, { runId: this.runId })
       : await this.agent.generate(text);
     if (result.finishReason === "suspended") this.runId = result.runId;
-    return { answer: result.text, pieces, suspended: result.suspendPayload };
+    return { answer: result.text, pieces };
   }
 }
 
