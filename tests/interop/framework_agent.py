@@ -1,4 +1,4 @@
-"""The agent that frameworks call: served with default options, its skill named by the first word."""
+"""The agent that frameworks call, with one skill for each way to answer."""
 
 from __future__ import annotations
 

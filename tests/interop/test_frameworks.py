@@ -1,9 +1,9 @@
 """Frameworks that speak A2A, live: their clients against our server, our client against theirs.
 
-What a framework does is played by ``peers/call_*`` and ``peers/serve_*``, with scripted models. What
-one of them cannot do, or does in a way of its own, stands in ``FRAMEWORKS``; the same is told in
-``docs/explanation/frameworks.md``. What was said on the wire is kept in ``tests/vectors/frameworks``
-and looked at, without any framework, by ``tests/scenarios/test_recorded_frameworks.py``.
+What a framework does is played by ``peers/call_*`` and ``peers/serve_*``, with scripted models.
+What one of them cannot do, or does in a way of its own, stands in ``frameworks.py``, and for
+readers in ``docs/explanation/frameworks.md``. What was said on the wire is kept in
+``tests/vectors/frameworks`` and replayed by ``tests/scenarios/test_recorded_frameworks.py``.
 """
 
 from __future__ import annotations

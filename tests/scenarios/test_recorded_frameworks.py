@@ -1,4 +1,4 @@
-"""What frameworks said on the wire, replayed: their clients to our server, their servers to our client.
+"""What frameworks said on the wire, replayed: by clients to our server, by servers to our client.
 
 The vectors were recorded by ``tests/interop/recording.py`` from the programs that
 ``tests/interop/test_frameworks.py`` runs live. A ``client*.json`` has the requests that a

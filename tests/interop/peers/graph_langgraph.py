@@ -17,7 +17,7 @@ from langgraph.graph.message import add_messages
 from langgraph.types import interrupt
 
 sys.path.insert(0, str(Path(__file__).parent))
-from script import QUESTION, pieces, wants_to_ask  # noqa: E402
+from script import QUESTION, pieces, wants_to_ask
 
 
 class Scripted(BaseChatModel):

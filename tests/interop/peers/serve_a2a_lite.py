@@ -29,7 +29,8 @@ async def spell(text: str):
 
 async def main() -> None:
     listener, url = listen()
-    app = agent._build_app(host="127.0.0.1", port=int(url.rpartition(":")[2]))
+    # Its public call gives a card that names another port.
+    app = agent._build_app(host="127.0.0.1", port=int(url.rpartition(":")[2]))  # noqa: SLF001
     await serve(app, listener, url)
 
 

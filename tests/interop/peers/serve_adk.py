@@ -23,7 +23,9 @@ warnings.simplefilter("ignore")
 
 class Scripted(BaseLlm):
     async def generate_content_async(
-        self, llm_request: Any, stream: bool = False
+        self,
+        llm_request: Any,
+        stream: bool = False,  # noqa: FBT001, FBT002 - so it is called
     ) -> AsyncGenerator[LlmResponse, None]:
         last = llm_request.contents[-1].parts[-1]
         heard = [

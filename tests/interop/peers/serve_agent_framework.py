@@ -13,8 +13,15 @@ from a2a.server.request_handlers import DefaultRequestHandler
 from a2a.server.routes import create_agent_card_routes, create_jsonrpc_routes
 from a2a.server.tasks import InMemoryTaskStore
 from a2a.types import AgentCapabilities, AgentCard, AgentInterface, AgentSkill
-from agent_framework import Agent, BaseChatClient, ChatResponse, ChatResponseUpdate, Content
-from agent_framework import Message, ResponseStream
+from agent_framework import (
+    Agent,
+    BaseChatClient,
+    ChatResponse,
+    ChatResponseUpdate,
+    Content,
+    Message,
+    ResponseStream,
+)
 from agent_framework_a2a import A2AExecutor
 from script import pieces
 from stage import listen, serve

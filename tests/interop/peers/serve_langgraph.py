@@ -23,10 +23,10 @@ def tell(url: str) -> None:
     while graph is None:
         time.sleep(0.2)
         try:
-            request = urllib.request.Request(
+            request = urllib.request.Request(  # noqa: S310 - our own address
                 f"{url}/assistants/search", b"{}", {"content-type": "application/json"}
             )
-            with urllib.request.urlopen(request) as answer:
+            with urllib.request.urlopen(request) as answer:  # noqa: S310
                 graph = next(iter(json.load(answer)), None)
         except OSError:
             continue
