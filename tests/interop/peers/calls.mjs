@@ -1,9 +1,6 @@
 // What calls.py is for Python: what a framework's own client is made to do with an agent.
 // A caller has say(text), which gives {answer, pieces}.
 
-// What a framework prints is kept out of what the scenarios print.
-console.log = console.error;
-
 const SCENARIOS = {
   plain: (caller) => caller().say("shout hello"),
   streamed: (caller) => caller().say("spell to be or not"),
@@ -27,7 +24,7 @@ export async function run(connect) {
   for (const [name, scenario] of Object.entries(SCENARIOS)) {
     if (names.length && !names.includes(name)) continue;
     const told = { scenario: name, ...(await play(connect(url), scenario)) };
-    process.stdout.write(`${JSON.stringify(told)}\n`);
+    console.log(JSON.stringify(told));
   }
   process.exit(0);
 }

@@ -7,10 +7,7 @@ in ``peer.py``. ``calls.mjs`` is the same for JavaScript. Nothing here knows dra
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
-from contextlib import redirect_stdout
-from functools import wraps
 from typing import Any, NamedTuple, Protocol
 
 import peer
@@ -51,15 +48,4 @@ def run(connect: Callable[[str], Callable[[], Caller]]) -> None:
     async def connected(url: str, _binding: str) -> Callable[[], Caller]:
         return connect(url)
 
-    peer.run(connected, tuple(map(_quietly, (plain, streamed, asked))))
-
-
-def _quietly(scenario: peer.Scenario) -> peer.Scenario:
-    """Keep what a framework prints out of what the scenarios print."""
-
-    @wraps(scenario)
-    async def quiet(caller: Any) -> Any:
-        with redirect_stdout(sys.stderr):
-            return await scenario(caller)
-
-    return quiet
+    peer.run(connected, (plain, streamed, asked))
