@@ -105,13 +105,14 @@ CALLERS: Final = (
 
 _TAGS: Final = "A skill without tags makes the whole card invalid."
 _KINDS: Final = "Stream results that go by their kind, in the words of 1.0, are not understood."
+_OLD: Final = "The command line does not speak to agents of 0.3 unless it is told --legacy."
 _TOKENS: Final = "The first message with the id of a running task is taken for the whole answer."
 
 SERVERS: Final = (
     # A question is the call of a function, without words.
     Server("adk", lacks=("ask",), chunks=["to be or not "]),
     # The first chunk is sent with what is appended later; there is no memory; to cancel is to wish.
-    Server("a2akit", lacks=("stream", "context", "cancel")),
+    Server("a2akit", lacks=("stream", "context", "cancel"), faults={"cli": _OLD}),
     Server(
         "a2a_lite",
         shout='{"skill": "shout", "params": {"text": "hello"}}',
@@ -124,14 +125,14 @@ SERVERS: Final = (
         "strands",
         question="Agent requires input:\n- city: Which city?",
         chunks=["to be or not \n"],
-        faults={"ask": "The answer to an interrupt is sent as text, and refused."},
+        faults={"ask": "The answer to an interrupt is sent as text, and refused.", "cli": _OLD},
     ),
     # Other operations have URLs that no card tells.
     Server(
         "agno",
         lacks=("ask", "get", "cancel"),
         chunks=[],
-        faults={"stream": _TOKENS},
+        faults={"stream": _TOKENS, "cli": _OLD},
     ),
     Server("langgraph", chunks=["to be or not "], faults={"all": _KINDS}),
     Server(
@@ -141,7 +142,7 @@ SERVERS: Final = (
     ),
     Server("pydantic_ai", lacks=("ask", "cancel"), chunks=["to be or not "]),
     # A task cannot be followed while it runs; an agent does one thing at a time.
-    Server("crewai", lacks=("context", "ask", "cancel", "get"), chunks=[]),
+    Server("crewai", lacks=("context", "ask", "cancel", "get"), chunks=[], faults={"cli": _OLD}),
     # Without storage there is no memory.
-    Server("js_mastra", lacks=("context", "ask", "cancel")),
+    Server("js_mastra", lacks=("context", "ask", "cancel"), faults={"cli": _OLD}),
 )

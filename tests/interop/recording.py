@@ -28,6 +28,7 @@ _ADDRESS: Final = "agent.example:8000"
 
 _KEPT_REQUEST: Final = ("content-type", "accept", "a2a-version", "a2a-extensions")
 _HOPS: Final = ("host", "connection", "content-length", "transfer-encoding", "accept-encoding")
+_OK: Final = 200
 
 
 class Recorder:
@@ -94,7 +95,7 @@ class Recorder:
         return {**request, "json": self._read(content)} if content else request
 
     def _answer(self, status: int, kind: str, content: bytes) -> dict[str, Any]:
-        answer: dict[str, Any] = {"status": status} if status != httpx2.codes.OK else {}
+        answer: dict[str, Any] = {"status": status} if status != _OK else {}
         if not kind.startswith("text/event-stream"):
             return {**answer, "json": self._read(content)}
         frames = content.replace(b"\r\n", b"\n").split(b"\n\n")

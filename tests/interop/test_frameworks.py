@@ -162,6 +162,6 @@ async def test_a_task_is_canceled(agent: RemoteAgent, server: Server) -> None:
 def test_the_command_line_prints_the_answer(
     server: Server, server_of: Callable[[str], str], tmp_path: Path
 ) -> None:
-    told = Cli(tmp_path, "--legacy").to(server_of(server.peer))("send", server.shout)
+    told = Cli(tmp_path).to(server_of(server.peer))("send", server.shout)
     assert told.code == 0, told.err
     assert "HELLO" in told.out
