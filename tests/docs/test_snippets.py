@@ -9,7 +9,7 @@ A page is one story, told in blocks:
   server instead, in place of the one before.
 - ``json`` or ``text`` right after ``sh`` is its output, shortened: lines and members may be left
   out, and ``…`` stands for anything.
-- ``console`` is shown, and not run.
+- ``console`` and ``javascript`` are shown, and not run.
 
 ``http://127.0.0.1:8000`` stands for the address of the server, ``$DATABASE_URL`` for a database,
 and 4318 for a port at which a page has a server of its own.
@@ -48,7 +48,9 @@ ADDRESS = "http://127.0.0.1:8000"
 OTHER_PORT = "4318"
 DEMO = f"dragoman serve {ROOT}/examples/desk/agent.py --store memory:"
 SERVERS = ("dragoman serve ", "dragoman demo-server ", "uvicorn ")
-LANGUAGES = {"python", "sh", "json", "text", "console", "toml", "mermaid", "nginx", "ini"}
+LANGUAGES = {
+    *("python", "sh", "json", "text", "console", "toml", "mermaid", "nginx", "ini", "javascript"),
+}
 DONE = "--- the block is done ---"
 
 _FENCE = re.compile(r"^```(\w*)(?: title=\"([^\"]+)\")?\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -30,9 +30,11 @@ class Saw:
         self.name = f"{peer} {binding}"
         self._scenarios: dict[str, Json] = {}
         # Not splitlines: JSON may hold what that takes for the end of a line.
-        for line in filter(None, lines.split("\n")):
-            told: Json = json.loads(line)
-            self._scenarios[told["scenario"]] = told
+        for line in lines.split("\n"):
+            # Frameworks print what they like in between.
+            if line.startswith('{"scenario":'):
+                told: Json = json.loads(line)
+                self._scenarios[told["scenario"]] = told
 
     @property
     def is_old(self) -> bool:

@@ -30,8 +30,8 @@ def listen() -> tuple[socket.socket, str]:
     return listener, "http://{}:{}".format(*listener.getsockname())
 
 
-async def serve(app: Any, listener: socket.socket, url: str) -> None:
-    """Serve an ASGI app until standard input ends."""
+async def serve(app: Any, listener: socket.socket, url: str, path: str = "") -> None:
+    """Serve an ASGI app until standard input ends; its agent is at the path."""
     config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=1)
     server = uvicorn.Server(config)
 
@@ -41,6 +41,6 @@ async def serve(app: Any, listener: socket.socket, url: str) -> None:
 
     loop = asyncio.get_running_loop()
     loop.add_reader(sys.stdin, end)
-    sys.stdout.write(json.dumps({"url": url}) + "\n")
+    sys.stdout.write(json.dumps({"url": url + path}) + "\n")
     sys.stdout.flush()
     await server.serve(sockets=[listener])
