@@ -199,6 +199,7 @@ def build_runtime(
             turns_per_owner=settings.max_turns_per_owner,
             cancel_grace_seconds=settings.cancel_grace_seconds,
             turn_seconds=settings.turn_timeout_seconds,
+            chunk_hold_seconds=settings.chunk_hold_seconds,
         ),
         remote_tasks=remote_tasks,
         marks_traces=marks_traces,

@@ -164,9 +164,14 @@ class Turn(Protocol):
         ...
 
     async def artifact(
-        self, artifact: Artifact, *, append: bool = False, last_chunk: bool = False
+        self, artifact: Artifact, *, append: bool = False, last_chunk: bool | None = False
     ) -> None:
-        """Publish an artifact or a chunk of one."""
+        """Publish an artifact or a chunk of one.
+
+        Args:
+            last_chunk: None if it is not known yet. Then the chunk may be held for a moment, and it
+                is the last if the turn completes before anything else happens.
+        """
         ...
 
     async def ask(

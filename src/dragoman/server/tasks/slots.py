@@ -24,6 +24,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     turns_per_owner: int = 5000
     cancel_grace_seconds: float = 10.0
     turn_seconds: float = 0.0
+    chunk_hold_seconds: float = 0.0
 
 
 class Slots:

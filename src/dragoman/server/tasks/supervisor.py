@@ -103,6 +103,7 @@ class TaskSupervisor:
             clock,
             take_in=self.take_in,
             turn_seconds=limits.turn_seconds,
+            chunk_hold_seconds=limits.chunk_hold_seconds,
             marks_traces=marks_traces,
             task_secrets=task_secrets,
         )

@@ -80,6 +80,7 @@ class Turns:
         *,
         take_in: Callable[[LiveTask], Awaitable[object]],
         turn_seconds: float = 0.0,
+        chunk_hold_seconds: float = 0.0,
         marks_traces: bool = False,
         task_secrets: TaskSecrets | None = None,
     ) -> None:
@@ -88,6 +89,7 @@ class Turns:
         Args:
             take_in: takes up what other replicas have put into the inbox of a task.
             turn_seconds: how long a turn may work, 0 for ever.
+            chunk_hold_seconds: how long a turn may hold a chunk that may be the last.
             marks_traces: events of a turn that is traced tell of it.
             vault: opens answers that are secrets.
         """
@@ -99,6 +101,7 @@ class Turns:
         self._slots = slots
         self._clock = clock
         self._turn_seconds = turn_seconds
+        self._chunk_hold_seconds = chunk_hold_seconds
 
     async def run(
         self, live: LiveTask, errand: Delivery | None, slot: Slot, replay: Replay | None = None
@@ -125,7 +128,15 @@ class Turns:
                 live.execute(Start())
             following = errand
             while following is not None:
-                turn = LiveTurn(live, following, slot, self._clock, replay, self._task_secrets)
+                turn = LiveTurn(
+                    live,
+                    following,
+                    slot,
+                    self._clock,
+                    replay,
+                    self._task_secrets,
+                    self._chunk_hold_seconds,
+                )
                 outcome = await self._work(live, turn)
                 if outcome is None:
                     return
@@ -135,6 +146,8 @@ class Turns:
             _logger.debug("task %s goes on elsewhere", live.task_id)
         finally:
             slot.leave()
+            if live.slot is slot:
+                live.hold_nothing()
 
     async def go_on(self, live: LiveTask, slot: Slot) -> None:
         """Run the turns of messages that came when the last turn had ended, if it is not too late.
