@@ -99,6 +99,12 @@ def _add_gated(agent: Agent) -> None:
             await GATES[gate].pass_through()
             yield word
 
+    @agent.skill(final="replace")
+    async def whole(text: str) -> AsyncIterator[str]:
+        """Give the words one by one, and all of them at the end."""
+        for word in text.split():
+            yield f"{word} "
+
     @agent.skill
     async def linger(gate: str) -> AsyncIterator[str]:
         """Give two words, and return when the gate opens."""

@@ -286,6 +286,38 @@ async def test_the_chunks_of_an_artifact_say_how_they_belong_together(
     assert len({update["artifact"]["artifactId"] for update in updates}) == 1
 
 
+async def test_a_skill_may_end_its_artifact_by_a_replacement(wire: Binding) -> None:
+    events = await drain(wire.send_streaming_message(to("whole", "to be")))
+    assert chunks_in(events) == [
+        ("to ", False, False),
+        ("be ", True, False),
+        ("to be ", False, True),
+    ]
+    assert events[-1].state == "TASK_STATE_COMPLETED"
+
+
+@pytest.mark.parametrize("place", ["message", "part"])
+async def test_adk_gets_the_whole_artifact_at_the_end(
+    wire: Binding, gate: Gate, place: str
+) -> None:
+    gate.open(3)
+    sent = to("chunks", gate.name)
+    carrier = sent if place == "message" else sent["parts"][0]
+    carrier["metadata"] = {**carrier.get("metadata", {}), "is_user_input": True}
+    events = await drain(wire.send_streaming_message(sent))
+    assert chunks_in(events)[2:] == [("three", True, False), ("one two three", False, True)]
+
+
+async def test_a_server_may_end_every_artifact_by_a_replacement(gate: Gate) -> None:
+    gate.open(3)
+    async with (
+        serving(make_agent(), stream_final="replace") as served,
+        JsonRpc(served.url) as wire,
+    ):
+        events = await drain(wire.send_streaming_message(to("chunks", gate.name)))
+    assert chunks_in(events)[2:] == [("three", True, False), ("one two three", False, True)]
+
+
 async def test_a_chunk_that_nothing_follows_is_sent_before_the_end_and_nothing_comes_after_it(
     wire: Binding, gate: Gate
 ) -> None:

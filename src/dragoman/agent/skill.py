@@ -84,6 +84,7 @@ class Skill:
         plan: how a message for it will be answered.
         resumes: a turn that was cut off is run again.
         timeout: how many seconds a turn may work, if the author has said so.
+        replaces_at_end: what was streamed is sent once more at the end, whole.
         schema: the JSON Schema of the data it takes, if it takes any.
         scopes: what a caller must have been granted to use it.
         is_hidden: whether it is kept from the public card.
@@ -101,6 +102,7 @@ class Skill:
         "on_cancel",
         "plan",
         "published",
+        "replaces_at_end",
         "resumes",
         "schema",
         "scopes",
@@ -119,6 +121,7 @@ class Skill:
         is_hidden: bool = False,
         resumes: bool = True,
         timeout: float | None = None,
+        replaces_at_end: bool = False,
     ) -> None:
         """Inspect the function; modes left empty are derived from it.
 
@@ -132,6 +135,7 @@ class Skill:
         self.is_hidden = is_hidden
         self.resumes = resumes
         self.timeout = timeout
+        self.replaces_at_end = replaces_at_end
         self._threads = threads
         self._peers = peers
         self._shape = shape_of(function)

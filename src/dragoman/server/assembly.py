@@ -200,6 +200,7 @@ def build_runtime(
             cancel_grace_seconds=settings.cancel_grace_seconds,
             turn_seconds=settings.turn_timeout_seconds,
             chunk_hold_seconds=settings.chunk_hold_seconds,
+            replaces_at_end=settings.stream_final == "replace",
         ),
         remote_tasks=remote_tasks,
         marks_traces=marks_traces,

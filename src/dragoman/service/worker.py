@@ -307,6 +307,10 @@ class Worker(Protocol):
         """Tell whether a turn of this skill that was cut off may be run again."""
         ...
 
+    def replaces_at_end(self, skill_id: str) -> bool:
+        """Whether artifacts that are still open when a turn completes are sent once more, whole."""
+        ...
+
     def time_limit(self, skill_id: str) -> float | None:
         """Return how many seconds a turn of this skill may work; None leaves it to the server."""
         ...

@@ -25,6 +25,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     cancel_grace_seconds: float = 10.0
     turn_seconds: float = 0.0
     chunk_hold_seconds: float = 0.0
+    replaces_at_end: bool = False
 
 
 class Slots:

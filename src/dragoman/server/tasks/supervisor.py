@@ -104,6 +104,7 @@ class TaskSupervisor:
             take_in=self.take_in,
             turn_seconds=limits.turn_seconds,
             chunk_hold_seconds=limits.chunk_hold_seconds,
+            replaces_at_end=limits.replaces_at_end,
             marks_traces=marks_traces,
             task_secrets=task_secrets,
         )

@@ -156,6 +156,18 @@ class LiveTask(TaskLog):
         if held is not None and self.failure is None:
             self.execute(AddArtifact(held.artifact, held.append, is_last) if is_last else held)
 
+    def replace_open_artifacts(self) -> None:
+        """End every artifact that is open by publishing all of it once more, as one update.
+
+        Do nothing if the task has ended already, or output of the turn was lost.
+        """
+        if self.standing.has_ended or self.lost is not None or self.failure is not None:
+            return
+        for artifact_id, is_open in self.standing.artifacts.items():
+            if is_open:
+                whole = self._fold.artifact(artifact_id)
+                self.execute(AddArtifact(whole, append=False, last_chunk=True))
+
     def hold_nothing(self) -> None:
         """Drop the chunk that is held, if any: the turn is over, or will be run again."""
         self._held = None

@@ -81,6 +81,7 @@ class Turns:
         take_in: Callable[[LiveTask], Awaitable[object]],
         turn_seconds: float = 0.0,
         chunk_hold_seconds: float = 0.0,
+        replaces_at_end: bool = False,
         marks_traces: bool = False,
         task_secrets: TaskSecrets | None = None,
     ) -> None:
@@ -90,6 +91,7 @@ class Turns:
             take_in: takes up what other replicas have put into the inbox of a task.
             turn_seconds: how long a turn may work, 0 for ever.
             chunk_hold_seconds: how long a turn may hold a chunk that may be the last.
+            replaces_at_end: end artifacts by replacing them, whatever the worker says.
             marks_traces: events of a turn that is traced tell of it.
             vault: opens answers that are secrets.
         """
@@ -102,6 +104,7 @@ class Turns:
         self._clock = clock
         self._turn_seconds = turn_seconds
         self._chunk_hold_seconds = chunk_hold_seconds
+        self._replaces_at_end = replaces_at_end
 
     async def run(
         self, live: LiveTask, errand: Delivery | None, slot: Slot, replay: Replay | None = None
@@ -128,6 +131,7 @@ class Turns:
                 live.execute(Start())
             following = errand
             while following is not None:
+                replaces = self._replaces(live, following)
                 turn = LiveTurn(
                     live,
                     following,
@@ -135,11 +139,13 @@ class Turns:
                     self._clock,
                     replay,
                     self._task_secrets,
-                    self._chunk_hold_seconds,
+                    0.0 if replaces else self._chunk_hold_seconds,
                 )
                 outcome = await self._work(live, turn)
                 if outcome is None:
                     return
+                if replaces and type(outcome) is Completed:
+                    live.replace_open_artifacts()
                 following = await self._end(live, outcome)
                 replay = None
         except TaskLostError:
@@ -148,6 +154,14 @@ class Turns:
             slot.leave()
             if live.slot is slot:
                 live.hold_nothing()
+
+    def _replaces(self, live: LiveTask, errand: Delivery) -> bool:
+        """Whether the artifacts of a turn end by a replacement, and not by a mark."""
+        return (
+            self._replaces_at_end
+            or self._worker.replaces_at_end(live.record.skill_id)
+            or _is_of_adk(errand.message)
+        )
 
     async def go_on(self, live: LiveTask, slot: Slot) -> None:
         """Run the turns of messages that came when the last turn had ended, if it is not too late.
@@ -383,6 +397,14 @@ def _is_stray(error: BaseException) -> bool:
     running = asyncio.current_task()
     is_canceled = running is None or running.cancelling() > 0
     return isinstance(error, asyncio.CancelledError) and not is_canceled
+
+
+def _is_of_adk(message: Message) -> bool:
+    """Whether Google's ADK has sent this; of a streamed artifact it keeps the last update only."""
+    for carrier in (message, *message.parts):
+        if carrier.metadata is not None and "is_user_input" in carrier.metadata:
+            return True
+    return False
 
 
 def _errand_of(live: LiveTask, replay: Replay) -> Delivery:

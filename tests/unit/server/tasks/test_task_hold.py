@@ -190,3 +190,16 @@ async def test_a_turn_that_is_run_again_gives_the_same_artifact(silence: float) 
     (artifact,) = live.task.document().task().artifacts
     assert artifact == Artifact(artifact_id="first", parts=(Part(text="abcd"),))
     assert logged(live)[-2:] == [("d", True), "completed"]
+
+
+async def test_artifacts_that_are_open_are_replaced_whole_unless_it_is_too_late() -> None:
+    live = await begun()
+    live.do(chunk("a"), chunk("b", append=True))
+    live.task.replace_open_artifacts()
+    live.task.replace_open_artifacts()
+    await commit(live)
+    assert logged(live) == [("a", False), ("b", False), ("ab", True)], "it is open no more"
+    live.do(chunk("again"), Cancel())
+    live.task.replace_open_artifacts()
+    await commit(live)
+    assert logged(live)[3:] == [("again", False), "canceled"]
