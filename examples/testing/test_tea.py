@@ -37,7 +37,7 @@ async def test_tea_comes_in_sips(agent_pair: Pairing) -> None:
         question = await client.send("mint tea")
         events = [event async for event in question.stream_answer("2")]
     sips = [event.text for event in events if event.kind == "artifact"]
-    assert sips == ["mint tea", ", 2 spoons", ""]  # the last one says that it is the last
+    assert sips == ["mint tea", ", 2 spoons"]
     assert events[-1].state is TaskState.COMPLETED
 
 

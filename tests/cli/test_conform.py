@@ -68,6 +68,33 @@ def test_conform_001_a_good_agent_passes_everything_on_all_bindings(alone: Cli, 
     assert [line.split()[1] for line in result.err.splitlines()] == list(per_binding)
 
 
+STREAMING = '''
+from collections.abc import AsyncIterator
+
+from dragoman import Agent
+
+agent = Agent("Speller", "Spells.")
+
+
+@agent.skill
+async def spell(text: str) -> AsyncIterator[str]:
+    """Give the words one by one."""
+    for word in text.split():
+        yield f"{word} "
+'''
+
+
+def test_conform_001_an_agent_that_streams_passes(alone: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "speller.py"
+    path.write_text(STREAMING)
+    with AgentProcess(path, "--store", "memory:") as process:
+        result = alone("conformance", process.url, "--legacy", "-o", "json")
+    assert failures(result) == {}
+    streams = [row for row in result.json["checks"] if row["id"] == "stream.send"]
+    assert {row["status"] for row in streams} == {"pass"}
+    assert {row["version"] for row in streams} >= {"0.3", "1.0"}
+
+
 def test_conform_001_nothing_is_left_at_the_agent(alone: Cli, desk: str) -> None:
     assert alone("conformance", desk, *LONG).code == 0
     for state in ("working", "submitted", "input-required"):

@@ -69,9 +69,9 @@ async def test_the_last_chunks_write_no_more_than_the_first() -> None:
 
 async def test_a_task_of_n_chunks_is_written_once_and_not_again() -> None:
     writes = await writes_of(RecordingStore(MemoryTaskStore()))
-    # Beside the chunks: the message, submitted, working, the end of the artifact, completed.
-    assert sum(len(write.entries) for write in writes) == CHUNKS + 5
-    assert sum(write.events for write in writes) == CHUNKS + 4
+    # Beside the chunks: the message, submitted, working, completed.
+    assert sum(len(write.entries) for write in writes) == CHUNKS + 4
+    assert sum(write.events for write in writes) == CHUNKS + 3
     # Each write goes on where the one before it ended.
     seq = 0
     for write in writes:
@@ -100,7 +100,7 @@ async def test_the_file_grows_by_no_more_than_a_few_times_what_was_said(tmp_path
     with closing(sqlite3.connect(path)) as connection:
         rows = connection.execute("SELECT count(*), sum(count), sum(length(body)) FROM events")
         segments, events, length = rows.fetchone()
-    assert events == CHUNKS + 4
+    assert events == CHUNKS + 3
     assert segments <= len(writes)
     assert length <= said + CHUNKS
     # Closed, so the write-ahead log has been copied into it.

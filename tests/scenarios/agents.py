@@ -99,6 +99,19 @@ def _add_gated(agent: Agent) -> None:
             await GATES[gate].pass_through()
             yield word
 
+    @agent.skill(final="replace")
+    async def whole(text: str) -> AsyncIterator[str]:
+        """Give the words one by one, and all of them at the end."""
+        for word in text.split():
+            yield f"{word} "
+
+    @agent.skill
+    async def linger(gate: str) -> AsyncIterator[str]:
+        """Give two words, and return when the gate opens."""
+        yield "one "
+        yield "two"
+        await GATES[gate].pass_through()
+
     @agent.skill
     async def hold(ctx: Context, gate: str) -> str:
         """Say something, wait at the gate, return."""
@@ -132,6 +145,16 @@ def _add_asking(agent: Agent) -> None:
     async def ask(ctx: Context, text: str) -> str:
         """Ask one question."""
         return f"{text}: {await ctx.ask('Which city?')}"
+
+    @agent.skill
+    async def ask_midway(ctx: Context, text: str) -> AsyncIterator[str]:
+        """Give a word, say something, ask for another word, and give that."""
+        del text
+        yield "one "
+        await ctx.say("more to come")
+        yield "two "
+        yield await ctx.ask("And then?")
+        yield ""
 
     @agent.skill
     async def ask_twice(ctx: Context, text: str) -> str:

@@ -27,6 +27,19 @@ def kinds(events: list[Frame]) -> list[str]:
     return [event.kind for event in events]
 
 
+def chunks_in(events: list[Frame]) -> list[tuple[str, bool, bool]]:
+    """Return text, append and lastChunk of the artifact updates."""
+    updates = [event.result["artifactUpdate"] for event in events if event.kind == "artifactUpdate"]
+    return [
+        (
+            update["artifact"]["parts"][0]["text"],
+            update.get("append", False),
+            update.get("lastChunk", False),
+        )
+        for update in updates
+    ]
+
+
 async def next_of(events: AsyncIterator[Frame], kind: str) -> Json:
     """Return the next event of a kind, passing over others."""
     async for event in events:
@@ -264,21 +277,67 @@ async def test_the_chunks_of_an_artifact_say_how_they_belong_together(
 ) -> None:
     gate.open(3)
     events = await drain(wire.send_streaming_message(to("chunks", gate.name)))
-    updates = [event.result["artifactUpdate"] for event in events if event.kind == "artifactUpdate"]
-    assert [
-        (
-            update["artifact"]["parts"][0]["text"],
-            update.get("append", False),
-            update.get("lastChunk", False),
-        )
-        for update in updates
-    ] == [
+    assert chunks_in(events) == [
         ("one ", False, False),
         ("two ", True, False),
-        ("three", True, False),
-        ("", True, True),
+        ("three", True, True),
     ]
+    updates = [event.result["artifactUpdate"] for event in events if event.kind == "artifactUpdate"]
     assert len({update["artifact"]["artifactId"] for update in updates}) == 1
+
+
+async def test_a_skill_may_end_its_artifact_by_a_replacement(wire: Binding) -> None:
+    events = await drain(wire.send_streaming_message(to("whole", "to be")))
+    assert chunks_in(events) == [
+        ("to ", False, False),
+        ("be ", True, False),
+        ("to be ", False, True),
+    ]
+    assert events[-1].state == "TASK_STATE_COMPLETED"
+
+
+@pytest.mark.parametrize("place", ["message", "part"])
+async def test_adk_gets_the_whole_artifact_at_the_end(
+    wire: Binding, gate: Gate, place: str
+) -> None:
+    gate.open(3)
+    sent = to("chunks", gate.name)
+    carrier = sent if place == "message" else sent["parts"][0]
+    carrier["metadata"] = {**carrier.get("metadata", {}), "is_user_input": True}
+    events = await drain(wire.send_streaming_message(sent))
+    assert chunks_in(events)[2:] == [("three", True, False), ("one two three", False, True)]
+
+
+async def test_a_server_may_end_every_artifact_by_a_replacement(gate: Gate) -> None:
+    gate.open(3)
+    async with (
+        serving(make_agent(), stream_final="replace") as served,
+        JsonRpc(served.url) as wire,
+    ):
+        events = await drain(wire.send_streaming_message(to("chunks", gate.name)))
+    assert chunks_in(events)[2:] == [("three", True, False), ("one two three", False, True)]
+
+
+async def test_a_chunk_that_nothing_follows_is_sent_before_the_end_and_nothing_comes_after_it(
+    wire: Binding, gate: Gate
+) -> None:
+    seen: list[Frame] = []
+    async with wire.send_streaming_message(to("linger", gate.name)) as events:
+        async for event in events:
+            seen.append(event)
+            if event.kind == "artifactUpdate" and len(chunks_in(seen)) == 2:
+                gate.open()
+    assert chunks_in(seen) == [("one ", False, False), ("two", True, False)]
+    assert (seen[-2].kind, seen[-1].state) == ("artifactUpdate", "TASK_STATE_COMPLETED")
+
+
+async def test_a_chunk_is_sent_before_whatever_is_said_or_asked_after_it(wire: Binding) -> None:
+    events = await drain(wire.send_streaming_message(to("ask_midway")))
+    assert kinds(events[2:]) == ["artifactUpdate", "statusUpdate", "artifactUpdate", "statusUpdate"]
+    assert chunks_in(events) == [("one ", False, False), ("two ", True, False)]
+    task_id = events[0].result["task"]["id"]
+    events = await drain(wire.send_streaming_message(message("three", taskId=task_id)))
+    assert chunks_in(events) == [("three", True, True)]
 
 
 @pytest.mark.requirement("R-4.2.2-1", "R-4.1.7-2")

@@ -46,14 +46,13 @@ class GrowingAnswer:
         self._text = ""
 
     async def close(self, value: object) -> object:
-        """End the answer, which is this value; return what is left to be published, or None."""
+        """End the answer, which is this value; return what is left to be published, or None.
+
+        What was published as it grew is complete: the end of the task is the end of it.
+        """
         if not self._is_published:
             return value
-        if value == self._text:
-            await self._ctx.artifact(
-                "", artifact_id=self._artifact_id, append=True, last_chunk=True
-            )
-        else:
+        if value != self._text:
             await self._ctx.artifact(value, artifact_id=self._artifact_id, last_chunk=True)
         return None
 

@@ -21,9 +21,11 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langgraph.pregel import Pregel  # pyright: ignore[reportMissingTypeStubs] - its types are in it
 from langgraph.types import Command, Interrupt, StateSnapshot
 from msgspec import UNSET, Struct
+from pydantic import ValidationError
 from pydantic.errors import PydanticUserError
 
 from dragoman.adapters.answers import GrowingAnswer, said_in, speaker, words_of
+from dragoman.adapters.approvals import Decision, Kind, ToolCall, decide
 from dragoman.adapters.langgraph_threads import NotedThreads
 from dragoman.adapters.notebook import notebook_beside
 from dragoman.adapters.skills import AdaptedSkill
@@ -70,6 +72,61 @@ class _Asked(Struct, frozen=True):
     schema: dict[str, object] | None = None
 
 
+class _Request(Struct, frozen=True):
+    """A tool call that LangChain's ``HumanInTheLoopMiddleware`` asks about."""
+
+    name: str
+    args: dict[str, object]
+    description: str = ""
+
+    def call(self, allowed: tuple[Kind, ...]) -> ToolCall:
+        """Return it as the caller is asked."""
+        question = self.description or f"May I call {self.name}?"
+        return ToolCall(self.name, self.args, question, allowed)
+
+    def decided(self, decision: Decision) -> JsonObject:
+        """Return a decision as the middleware wants it."""
+        told: JsonObject = {"type": decision.kind}
+        if decision.kind == "edit":
+            told["edited_action"] = {"name": self.name, "args": decision.arguments}
+        elif decision.message:
+            told["message"] = decision.message
+        return told
+
+
+class _Review(Struct, frozen=True):
+    """What may be decided about calls of a tool."""
+
+    action_name: str
+    allowed_decisions: tuple[Kind, ...]
+
+
+class _Batch(Struct, frozen=True):
+    """The value of the interrupt with which the middleware asks about all calls at once."""
+
+    action_requests: tuple[_Request, ...]
+    review_configs: tuple[_Review, ...]
+
+
+class _Const(Struct, frozen=True):
+    const: Kind = "approve"
+
+
+class _Properties(Struct, frozen=True):
+    type: _Const = _Const()
+
+
+class _Discriminator(Struct, frozen=True):
+    mapping: dict[Kind, str] = {}
+
+
+class _DecisionSchema(Struct, frozen=True):
+    """What we read of the JSON Schema of decisions, when it asks about each call by itself."""
+
+    discriminator: _Discriminator = _Discriminator()
+    properties: _Properties = _Properties()
+
+
 class _Run(Struct, frozen=True):
     """What came of one run of the graph.
 
@@ -77,11 +134,13 @@ class _Run(Struct, frozen=True):
         asked: the interrupts it waits for.
         pauses_before: the nodes before which it was told to stop; with neither, it has ended.
         output: its result, unless that was streamed.
+        complaint: what is wrong with the answers; they are to be given again.
     """
 
     asked: tuple[_Asked, ...] = ()
     pauses_before: tuple[str, ...] = ()
     output: object = None
+    complaint: str = ""
 
 
 def agent_from_langgraph(
@@ -151,7 +210,9 @@ class _Running:
         while run.asked or run.pauses_before:
             go_on: object = None
             if run.asked:
-                answers = [said_in(await ctx.ask(_question(each), Message)) for each in run.asked]
+                if run.complaint:
+                    await ctx.say(run.complaint)
+                answers = [await _answer(ctx, each) for each in run.asked]
                 ids = [each.id for each in run.asked]
                 go_on = Command(resume=dict(zip(ids, answers, strict=True)))
             elif not await ctx.ask(f"Go on with {', '.join(run.pauses_before)}?", bool):
@@ -199,7 +260,14 @@ class _Running:
             given = {_MESSAGES: [*earlier, *cast("Any", given)[_MESSAGES]]}
         # A run that was cut off goes on from the last state, unless it was at its end already.
         if not is_begun or (before.next and not before.interrupts):
-            await self._stream(ctx, answer, None if is_begun else given, config)
+            try:
+                await self._stream(ctx, answer, None if is_begun else given, config)
+            except ValidationError as error:
+                # An interrupt with a schema refuses an answer that does not fit, and waits on.
+                if not any(each.schema for each in answered):
+                    raise
+                faults = [f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()]
+                return _Run(asked=answered, complaint=f"That does not fit. {'; '.join(faults)}")
         after = await self._graph.aget_state(config)
         if after.interrupts or after.next:
             await answer.take_back()
@@ -256,6 +324,35 @@ def _asked(interrupt: Interrupt[Any]) -> _Asked:
     schema = interrupt.response_schema
     value = to_plain_data(interrupt.value, instead="text")
     return _Asked(interrupt.id, value, schema if isinstance(schema, dict) else None)
+
+
+async def _answer(ctx: Context, asked: _Asked) -> object:
+    """Ask the caller what an interrupt asks, and return what it wants to be told."""
+    reviewed = _reviewed(asked)
+    if reviewed is None:
+        return said_in(await ctx.ask(_question(asked), Message))
+    decisions = await decide(ctx, [request.call(allowed) for request, allowed in reviewed])
+    told = [each.decided(told) for (each, _), told in zip(reviewed, decisions, strict=True)]
+    return told[0] if _is_single(asked) else {"decisions": told}
+
+
+def _is_single(asked: _Asked) -> bool:
+    """Whether the middleware asks about this call by itself."""
+    return is_object(asked.value) and asked.value.get("type") == "tool_approval"
+
+
+def _reviewed(asked: _Asked) -> list[tuple[_Request, tuple[Kind, ...]]] | None:
+    """Return the tool calls an interrupt asks about, with what may be decided; None for others."""
+    try:
+        if _is_single(asked):
+            schema = msgspec.convert(asked.schema or {}, _DecisionSchema)
+            kinds = tuple(schema.discriminator.mapping) or (schema.properties.type.const,)
+            return [(msgspec.convert(asked.value, _Request), kinds)]
+        batch = msgspec.convert(asked.value, _Batch)
+    except msgspec.ValidationError:
+        return None
+    allowed = {each.action_name: each.allowed_decisions for each in batch.review_configs}
+    return [(each, allowed[each.name]) for each in batch.action_requests if each.name in allowed]
 
 
 def _question(asked: _Asked) -> Reply:

@@ -26,6 +26,8 @@ from pydantic_ai import (
     PartStartEvent,
     TextPart,
     TextPartDelta,
+    ToolApproved,
+    ToolDenied,
 )
 from pydantic_ai.agent import AbstractAgent
 from pydantic_ai.exceptions import ToolFailed
@@ -44,6 +46,7 @@ from pydantic_ai.messages import (
 )
 
 from dragoman.adapters.answers import GrowingAnswer, said_in, speaker, words_of
+from dragoman.adapters.approvals import ToolCall, decide
 from dragoman.adapters.notebook import QUERIES, Notebook, notebook_beside
 from dragoman.adapters.skills import AdaptedSkill
 from dragoman.agent.agent import Agent
@@ -164,7 +167,7 @@ class _Conversing:
             results = DeferredToolResults()
             for call in runs[-1].pending:
                 if call.needs_approval:
-                    results.approvals[call.id] = await ctx.ask(_approval(call), bool)
+                    results.approvals[call.id] = await _decided(ctx, call)
                 else:
                     results.calls[call.id] = await _done_elsewhere(ctx, call)
             runs.append(await ctx.step(self._run, ctx, message, tuple(runs), results, name="run"))
@@ -273,8 +276,14 @@ async def _done_elsewhere(ctx: Context, call: _Pending) -> object:
         return ToolFailed(str(error))
 
 
-def _approval(call: _Pending) -> Reply:
-    return Reply(f"May I call {call.name}?", {"tool": call.name, "arguments": call.arguments})
+async def _decided(ctx: Context, call: _Pending) -> ToolApproved | ToolDenied:
+    """Have the caller approve a tool call, change its arguments, or deny it and say why."""
+    question = f"May I call {call.name}?"
+    asked = ToolCall(call.name, call.arguments, question, ("approve", "edit", "reject"))
+    (decision,) = await decide(ctx, [asked])
+    if decision.kind == "reject":
+        return ToolDenied(decision.message) if decision.message else ToolDenied()
+    return ToolApproved(override_args=decision.arguments)
 
 
 def _errand(call: _Pending) -> Reply:

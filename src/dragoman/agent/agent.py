@@ -226,6 +226,7 @@ class Agent:
         on_cancel: CancelHook | None = None,
         on_crash: Literal["resume", "fail"] = "resume",
         timeout: float | None = None,
+        final: Literal["mark", "replace"] = "mark",
     ) -> Callable[[Function], Function]: ...
 
     def skill(
@@ -245,6 +246,7 @@ class Agent:
         on_cancel: CancelHook | None = None,
         on_crash: Literal["resume", "fail"] = "resume",
         timeout: float | None = None,
+        final: Literal["mark", "replace"] = "mark",
     ) -> Function | Callable[[Function], Function]:
         """Make a function a skill; use it bare or with options. The function itself is unchanged.
 
@@ -264,6 +266,9 @@ class Agent:
                 fails.
             timeout: how many seconds the function may work on one message; time it waits for an
                 answer or sleeps does not count. Then the task fails.
+            final: how a streamed artifact ends. "mark" sets ``lastChunk`` on its last chunk;
+                "replace" sends all of it once more, for clients that keep only the last update.
+                Others may show it twice.
 
         Raises:
             UsageError: the id is taken, a parameter cannot be supplied from a message, or the
@@ -271,6 +276,8 @@ class Agent:
         """
         if on_crash not in ("resume", "fail"):
             raise UsageError(f'on_crash must be "resume" or "fail", not {on_crash!r}')
+        if final not in ("mark", "replace"):
+            raise UsageError(f'final must be "mark" or "replace", not {final!r}')
 
         def add(function: Function) -> Function:
             skill_id = id or _name_of(function)
@@ -296,6 +303,7 @@ class Agent:
                     resumes=on_crash == "resume",
                     timeout=timeout,
                     default_modes=(self._input_modes or (), self._output_modes or ()),
+                    replaces_at_end=final == "replace",
                 )
             )
             return function

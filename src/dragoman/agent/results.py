@@ -85,7 +85,6 @@ class File(Struct, frozen=True):
         return Part(raw=self.content, url=self.url, filename=self.name, media_type=self.media_type)
 
 
-_END_OF_STREAM: Final = (Part(text=""),)
 _COMPLETED: Final = Completed()
 
 
@@ -257,12 +256,13 @@ async def finish(turn: Turn, value: object) -> Outcome:
 class ArtifactStream:
     """The chunks of one artifact, as a generator yields them.
 
-    Every chunk is published the moment it is there. Nobody knows then whether it is the last, and
-    holding one back to find out would delay every word of a stream by one word. So the end is a
-    chunk of its own: an empty text, because a chunk must have a part (R-5.7-3). It
-    adds nothing to the artifact (``dragoman.engine.artifacts``).
+    Nobody knows of a chunk whether it is the last, so the turn is left to find out: it marks the
+    one after which the generator returns. An end of its own, which would be an empty text because
+    a chunk must have a part (R-5.7-3), is taken for the answer by clients that keep what comes
+    last.
 
-    An ``Artifact`` that is yielded is an artifact of its own and no chunk.
+    An ``Artifact`` that is yielded is an artifact of its own and no chunk. An empty text adds
+    nothing and is left out, unless the artifact begins with it.
     """
 
     __slots__ = ("_artifact_id", "_turn")
@@ -282,14 +282,13 @@ class ArtifactStream:
         is_first = not self._artifact_id
         if is_first:
             self._artifact_id = self._turn.new_id()
+        elif isinstance(value, str) and not value:
+            return
         chunk = Artifact(
             artifact_id=self._artifact_id, parts=_tailored(self._turn, parts_of(value))
         )
-        await self._turn.artifact(chunk, append=not is_first)
+        await self._turn.artifact(chunk, append=not is_first, last_chunk=None)
 
     async def close(self) -> Outcome:
-        """Mark the end of the artifact, if there is one, and complete the task."""
-        if self._artifact_id:
-            end = Artifact(artifact_id=self._artifact_id, parts=_END_OF_STREAM)
-            await self._turn.artifact(end, append=True, last_chunk=True)
+        """Complete the task."""
         return _COMPLETED

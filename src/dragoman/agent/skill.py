@@ -92,6 +92,7 @@ class Skill:
         plan: how a message for it will be answered.
         resumes: a turn that was cut off is run again.
         timeout: how many seconds a turn may work, if the author has said so.
+        replaces_at_end: what was streamed is sent once more at the end, whole.
         schema: the JSON Schema of the data it takes, if it takes any.
         scopes: what a caller must have been granted to use it.
         is_hidden: whether it is kept from the public card.
@@ -109,6 +110,7 @@ class Skill:
         "on_cancel",
         "plan",
         "published",
+        "replaces_at_end",
         "resumes",
         "schema",
         "scopes",
@@ -128,6 +130,7 @@ class Skill:
         resumes: bool = True,
         timeout: float | None = None,
         default_modes: tuple[Sequence[str], Sequence[str]] = ((), ()),
+        replaces_at_end: bool = False,
     ) -> None:
         """Inspect the function; modes left empty are derived from it.
 
@@ -145,6 +148,7 @@ class Skill:
         self.is_hidden: Final = is_hidden
         self.resumes: Final = resumes
         self.timeout: Final = timeout
+        self.replaces_at_end: Final = replaces_at_end
         self._threads = threads
         self._peers = peers
         self._shape = shape_of(function)

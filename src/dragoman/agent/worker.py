@@ -221,6 +221,11 @@ class AgentWorker:
         skill = self._skills.find(skill_id)
         return skill is None or skill.resumes
 
+    def replaces_at_end(self, skill_id: str) -> bool:
+        """Whether the author wants streamed artifacts to end by a replacement."""
+        skill = self._skills.find(skill_id)
+        return skill is not None and skill.replaces_at_end
+
     def time_limit(self, skill_id: str) -> float | None:
         """Return how long a turn may work; None if the author has not said."""
         skill = self._skills.find(skill_id)

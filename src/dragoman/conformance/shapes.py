@@ -65,7 +65,8 @@ _SHAPES: Final[Mapping[str, Mapping[str, Member]]] = {
         "metadata": Member("object"),
     },
     "Part": {
-        "text": Member("text"),
+        # A chunk that only carries a mark may have nothing to say.
+        "text": Member("any text"),
         "raw": Member("text"),
         "url": Member("text"),
         "metadata": Member("object"),

@@ -201,6 +201,12 @@ class TurnSettings:
             alone cannot fill the line for all.
         turn_timeout_seconds: how long a turn may work before its task fails; what it waits for its
             client or sleeps does not count, and a skill may have a limit of its own. 0 is for ever.
+        chunk_hold_seconds: how long the newest chunk of a ``yield`` skill is held back to find out
+            whether it is the last, which is then marked ``lastChunk``. A chunk that follows, a
+            status message or a pause lets it go at once. 0 holds nothing: no chunk is marked.
+        stream_final: how a streamed artifact ends: ``mark`` sets ``lastChunk`` on the last chunk;
+            ``replace`` sends the whole artifact once more, in one update, for clients that keep
+            nothing but that. Requests of ADK, which is such a client, always get the latter.
         shutdown_grace_seconds: how long running turns may finish when the server stops.
         cancel_grace_seconds: how long canceled code may clean up before it is left behind.
     """
@@ -209,6 +215,8 @@ class TurnSettings:
     max_waiting_turns: Annotated[int, Meta(ge=0)] = 10_000
     max_turns_per_owner: Positive = 5000
     turn_timeout_seconds: Seconds = 0.0
+    chunk_hold_seconds: Seconds = 0.05
+    stream_final: Literal["mark", "replace"] = "mark"
     shutdown_grace_seconds: Seconds = 10.0
     cancel_grace_seconds: Seconds = 10.0
 

@@ -182,9 +182,14 @@ class Turn(Protocol):
         ...
 
     async def artifact(
-        self, artifact: Artifact, *, append: bool = False, last_chunk: bool = False
+        self, artifact: Artifact, *, append: bool = False, last_chunk: bool | None = False
     ) -> None:
-        """Publish an artifact or a chunk of one."""
+        """Publish an artifact or a chunk of one.
+
+        Args:
+            last_chunk: None if it is not known yet. Then the chunk may be held for a moment, and it
+                is the last if the turn completes before anything else happens.
+        """
         ...
 
     async def ask(
@@ -331,6 +336,10 @@ class Worker(Protocol):
 
     def resumes(self, skill_id: str) -> bool:
         """Tell whether a turn of this skill that was cut off may be run again."""
+        ...
+
+    def replaces_at_end(self, skill_id: str) -> bool:
+        """Whether artifacts that are still open when a turn completes are sent once more, whole."""
         ...
 
     def time_limit(self, skill_id: str) -> float | None:

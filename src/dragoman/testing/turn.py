@@ -6,6 +6,8 @@ from collections import deque
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final
 
+from msgspec.structs import replace
+
 from dragoman.agent.results import Reply
 from dragoman.errors import NoAnswerError
 from dragoman.model.events import TaskArtifactUpdateEvent
@@ -39,7 +41,8 @@ class RecordingTurn:
 
     A message that is not a ``Message`` is made into one by ``user_message``; so are the answers.
     Ids are numbered in the order they are asked for: ``id-1``, ``id-2``. Nothing is recalled: every
-    step is taken. A sleep is over at once, and moves ``now_ms`` on.
+    step is taken. A sleep is over at once, and moves ``now_ms`` on. A chunk of a ``yield`` skill is
+    marked as the last while nothing has followed it.
 
     Attributes:
         said: the status messages.
@@ -94,6 +97,7 @@ class RecordingTurn:
         self._now_ms = _BEGINNING_MS
         self._history = [self.message]
         self._ids = 0
+        self._may_be_last = False
 
     def history(self) -> tuple[Message, ...]:
         """Return the messages so far, oldest first."""
@@ -114,6 +118,7 @@ class RecordingTurn:
 
     async def say(self, message: Message | None = None, metadata: JsonObject | None = None) -> None:
         """Keep a status update."""
+        self._go_on()
         if message is not None:
             self.said.append(message)
             self._history.append(message)
@@ -122,18 +127,26 @@ class RecordingTurn:
         self.signs += message is None and metadata is None
 
     async def artifact(
-        self, artifact: Artifact, *, append: bool = False, last_chunk: bool = False
+        self, artifact: Artifact, *, append: bool = False, last_chunk: bool | None = False
     ) -> None:
         """Keep an artifact or a chunk of one."""
+        self._go_on()
+        self._may_be_last = last_chunk is None
         self.chunks.append(
             TaskArtifactUpdateEvent(
                 task_id=self.task_id,
                 context_id=self.context_id,
                 artifact=artifact,
                 append=append,
-                last_chunk=last_chunk,
+                last_chunk=last_chunk is not False,
             )
         )
+
+    def _go_on(self) -> None:
+        """Note that the newest chunk was not the last, unless it was said to be."""
+        if self._may_be_last:
+            self._may_be_last = False
+            self.chunks[-1] = replace(self.chunks[-1], last_chunk=False)
 
     async def ask(
         self,
@@ -149,6 +162,7 @@ class RecordingTurn:
             NoAnswerError: none comes in time.
             AssertionError: no answer is left.
         """
+        self._go_on()
         if waits is not None:
             waits(is_asked=True)
         self.asked.append(message)
@@ -167,6 +181,7 @@ class RecordingTurn:
 
     async def sleep(self, seconds: float) -> None:
         """Move the time on."""
+        self._go_on()
         self.slept.append(seconds)
         self._now_ms += round(seconds * 1000)
 
@@ -215,6 +230,7 @@ class RecordingTurn:
     def note(self, kind: str, name: str, result: bytes) -> None:
         """Keep what was noted."""
         del result
+        self._go_on()
         self.noted.append((kind, name))
 
     async def record(self, kind: str, name: str, result: bytes) -> None:

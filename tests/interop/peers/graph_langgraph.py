@@ -34,7 +34,7 @@ class Scripted(BaseChatModel):
 
     async def _astream(self, messages: Any, *_: Any, **__: Any) -> Any:
         async for piece in pieces(*_heard(messages)):
-            yield ChatGenerationChunk(message=AIMessageChunk(piece))
+            yield ChatGenerationChunk(message=AIMessageChunk(content=piece))
 
 
 def _heard(messages: list[AnyMessage]) -> list[str]:

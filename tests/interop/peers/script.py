@@ -21,10 +21,11 @@ def wants_to_ask(heard: str) -> bool:
 
 async def pieces(*heard: str) -> AsyncIterator[str]:
     """Say something about the last of the user's messages in a conversation, piece by piece."""
-    if wants_to_ask(heard[-2] if len(heard) > 1 else ""):
-        yield f"To {heard[-1]}."
+    *before, last = heard
+    if wants_to_ask(before[-1] if before else ""):
+        yield f"To {last}."
         return
-    word, _, rest = heard[-1].partition(" ")
+    word, _, rest = last.partition(" ")
     match word:
         case "spell":
             for each in rest.split():

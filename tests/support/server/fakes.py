@@ -121,6 +121,11 @@ class ScriptedWorker:
         del skill_id
         return self._resumes
 
+    def replaces_at_end(self, skill_id: str) -> bool:
+        """Mark the last chunk."""
+        del skill_id
+        return False
+
     def time_limit(self, skill_id: str) -> float | None:
         """Leave it to the server."""
         del skill_id

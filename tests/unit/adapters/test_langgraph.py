@@ -130,6 +130,41 @@ async def test_interrupts_of_one_step_are_asked_one_after_the_other() -> None:
     assert done.data == ["meal=for meal?", "seat=for seat?"]
 
 
+async def test_tool_calls_to_be_approved_are_asked_about_one_by_one() -> None:
+    request: dict[str, Any] = {
+        "action_requests": [{"name": "buy", "args": {"item": "tea"}}, {"name": "pay", "args": {}}],
+        "review_configs": [
+            {"action_name": "buy", "allowed_decisions": ["approve", "edit"]},
+            {"action_name": "pay", "allowed_decisions": ["approve", "reject"]},
+        ],
+    }
+
+    def review(state: Sum) -> dict[str, object]:
+        return {"total": interrupt(request)}
+
+    graph: Any = StateGraph(Sum)
+    graph.add_node("review", review)
+    graph.add_edge(START, "review")
+    graph.add_edge("review", END)
+
+    def result(state: Sum) -> object:
+        return state["total"]
+
+    agent = Agent.from_langgraph(graph.compile(), name="Shop", result=result)
+    async with pair(agent) as client:
+        first = await client.send({"left": 1, "right": 2})
+        assert first.text == "May I call buy?"
+        second = await first.answer({"decision": "edit", "arguments": {"item": "rice"}})
+        assert second.text == "May I call pay?"
+        done = await second.answer("no, too expensive")
+    assert done.data == {
+        "decisions": [
+            {"type": "edit", "edited_action": {"name": "buy", "args": {"item": "rice"}}},
+            {"type": "reject", "message": "too expensive"},
+        ]
+    }
+
+
 async def test_a_pause_that_the_author_has_set_is_asked_about() -> None:
     graph = calculator().compile(interrupt_before=["add"])
     async with pair(Agent.from_langgraph(graph, name="Sum")) as client:

@@ -40,7 +40,6 @@ async def test_a_tool_call_is_a_status_and_the_answer_is_what_follows(
         "It",
         " is",
         " sunny in Rome",
-        "",
         "[completed]",
     ]
 

@@ -21,6 +21,8 @@ def test_an_agent_may_say_that_it_uses_the_tools_of_its_callers() -> None:
 def test_there_is_no_third_way(agent: Agent) -> None:
     with pytest.raises(UsageError, match='on_crash must be "resume" or "fail", not \'retry\''):
         agent.skill(on_crash="retry")  # pyright: ignore[reportArgumentType, reportCallIssue] - that is the point
+    with pytest.raises(UsageError, match='final must be "mark" or "replace", not \'twice\''):
+        agent.skill(final="twice")  # pyright: ignore[reportArgumentType, reportCallIssue] - that is the point
 
 
 # --- what the author said ------------------------------------------------------------------------

@@ -154,17 +154,17 @@ async def test_a_message_is_taken_for_a_reply() -> None:
     assert (outcome.message.role, outcome.message.metadata) == (Role.AGENT, {"a": 1})
 
 
-async def test_a_stream_is_one_artifact_with_a_closing_chunk() -> None:
+async def test_a_stream_is_one_artifact_whose_last_chunk_is_marked() -> None:
     turn = RecordingTurn("hi")
     stream = ArtifactStream(turn)
     await stream.add("a")
     await stream.add("b")
-    assert len(turn.chunks) == 2, "chunks are published at once"
+    await stream.add("")
     assert await stream.close() == Completed()
-    assert [chunk.artifact.artifact_id for chunk in turn.chunks] == ["id-1"] * 3
-    assert [chunk.artifact.parts[0].text for chunk in turn.chunks] == ["a", "b", ""]
-    assert [chunk.append for chunk in turn.chunks] == [False, True, True]
-    assert [chunk.last_chunk for chunk in turn.chunks] == [False, False, True]
+    assert [chunk.artifact.artifact_id for chunk in turn.chunks] == ["id-1"] * 2
+    assert [chunk.artifact.parts[0].text for chunk in turn.chunks] == ["a", "b"]
+    assert [chunk.append for chunk in turn.chunks] == [False, True]
+    assert [chunk.last_chunk for chunk in turn.chunks] == [False, True]
 
 
 async def test_a_stream_of_nothing_has_no_artifact() -> None:
@@ -180,8 +180,8 @@ async def test_an_artifact_in_a_stream_is_no_chunk_of_it() -> None:
     await stream.add(Artifact(artifact_id="mine", parts=(Part(text="x"),)))
     await stream.add("b")
     await stream.close()
-    assert [chunk.artifact.artifact_id for chunk in turn.chunks] == ["id-1", "mine", "id-1", "id-1"]
-    assert [chunk.append for chunk in turn.chunks] == [False, False, True, True]
+    assert [chunk.artifact.artifact_id for chunk in turn.chunks] == ["id-1", "mine", "id-1"]
+    assert [chunk.append for chunk in turn.chunks] == [False, False, True]
 
 
 async def test_a_reply_in_a_stream_is_refused() -> None:

@@ -110,9 +110,9 @@ async def test_async_yields_are_chunks_of_one_artifact(make: Make) -> None:
 
     turn = RecordingTurn("a b")
     assert await make(f).run(turn) == Completed()
-    assert [part.text for part in parts(turn)] == ["a", "b", ""]
-    assert [chunk.append for chunk in turn.chunks] == [False, True, True]
-    assert [chunk.last_chunk for chunk in turn.chunks] == [False, False, True]
+    assert [part.text for part in parts(turn)] == ["a", "b"]
+    assert [chunk.append for chunk in turn.chunks] == [False, True]
+    assert [chunk.last_chunk for chunk in turn.chunks] == [False, True]
 
 
 async def test_plain_yields_are_chunks_of_one_artifact(make: Make) -> None:
@@ -125,7 +125,7 @@ async def test_plain_yields_are_chunks_of_one_artifact(make: Make) -> None:
 
     turn = RecordingTurn("a b")
     assert await make(f).run(turn) == Completed()
-    assert [part.text for part in parts(turn)] == ["a", "b", ""]
+    assert [part.text for part in parts(turn)] == ["a", "b"]
     assert threading.get_ident() not in idents
 
 
@@ -136,7 +136,7 @@ async def test_data_may_be_streamed_too(make: Make) -> None:
 
     turn = RecordingTurn("go")
     await make(f).run(turn)
-    assert parts(turn) == [Part(data={"x": 1}), Part(data={"x": 2}), Part(text="")]
+    assert parts(turn) == [Part(data={"x": 1}), Part(data={"x": 2})]
 
 
 async def test_a_chunk_is_out_before_the_next_is_made(make: Make) -> None:
@@ -245,7 +245,7 @@ async def test_a_plain_generator_converses_between_its_chunks(make: Make) -> Non
 
     turn = RecordingTurn("go", answers=["b"])
     await make(f).run(turn)
-    assert [part.text for part in parts(turn)] == ["a", "b", ""]
+    assert [part.text for part in parts(turn)] == ["a", "b"]
 
 
 async def test_an_unannotated_ctx_is_the_context_that_fits(make: Make) -> None:

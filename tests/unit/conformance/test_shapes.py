@@ -76,6 +76,13 @@ def test_unions_have_exactly_one_member() -> None:
     ]
 
 
+def test_a_part_may_have_nothing_to_say() -> None:
+    assert flaws({**MESSAGE, "parts": [{"text": ""}]}, "Message") == []
+    assert flaws({**MESSAGE, "parts": [{"text": 7}]}, "Message") == [
+        "/parts/0/text: must be a text"
+    ]
+
+
 def test_a_page_has_all_its_members_and_an_empty_token_is_one() -> None:
     page: dict[str, Any] = {"tasks": [], "nextPageToken": "", "pageSize": 5, "totalSize": 0}
     assert flaws(page, "ListTasksResponse") == []

@@ -48,7 +48,8 @@ async def test_a_store_that_is_given_is_used() -> None:
 
 async def test_heartbeats_come_when_the_clock_is_moved() -> None:
     gate, clock = Gate(), FakeClock()
-    app = application(tea_house(gate), clock=clock, settings={"heartbeat_seconds": 15})
+    settings = {"heartbeat_seconds": 15, "chunk_hold_seconds": 0}
+    app = application(tea_house(gate), clock=clock, settings=settings)
     message = {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "mint"}]}
     body = {"message": {**message, "metadata": {"skillId": "slow"}}}
     async with (

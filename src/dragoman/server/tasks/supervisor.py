@@ -104,7 +104,7 @@ class TaskSupervisor:
             self.slots,
             clock,
             take_in=self.take_in,
-            turn_seconds=settings.turn_timeout_seconds,
+            settings=settings,
             marks_traces=marks_traces,
             task_secrets=task_secrets,
             lookup=TaskLookup(store),

@@ -12,7 +12,7 @@ from typing import Unpack
 
 from msgspec.structs import replace
 
-from dragoman.engine.commands import Command
+from dragoman.engine.commands import AddArtifact, Command, Finish
 from dragoman.engine.effects import Append, Effect, Record
 from dragoman.engine.machine import decide
 from dragoman.errors import (
@@ -25,6 +25,7 @@ from dragoman.errors import (
 )
 from dragoman.model.documents import encode_entry
 from dragoman.model.messages import Message
+from dragoman.model.tasks import TaskState
 from dragoman.server.tasks.delivery import Delivery
 from dragoman.server.tasks.log import LogArguments, TaskLog
 from dragoman.server.tasks.slots import Slot
@@ -50,6 +51,9 @@ class LiveTask(TaskLog):
     """
 
     __slots__ = (
+        "_held",
+        "_held_at_ms",
+        "_hold_timer",
         "_watcher",
         "epilogue",
         "is_stopping",
@@ -64,6 +68,9 @@ class LiveTask(TaskLog):
         """Keep what is given; ``log`` is for ``TaskLog``."""
         super().__init__(**log)
         self._watcher = watcher
+        self._held: AddArtifact | None = None
+        self._held_at_ms = 0
+        self._hold_timer: asyncio.Task[None] | None = None
         self.turn: asyncio.Task[None] | None = None
         self.pause: asyncio.Future[Delivery | None] | None = None
         self.paused_ms: int = 0
@@ -90,6 +97,9 @@ class LiveTask(TaskLog):
         """
         if self.failure is not None:
             raise self.failure
+        if self._held is not None:
+            is_end = type(command) is Finish and command.state is TaskState.COMPLETED
+            self.release(is_last=is_end)
         now_ms = self._clock.now_ms()
         standing, effects = decide(self.standing, command, now_ms)
         if standing.has_ended:
@@ -112,6 +122,69 @@ class LiveTask(TaskLog):
             self._is_flush_due = True
             self._loop.call_soon(self._flush)
         return others
+
+    def hold(self, chunk: AddArtifact, seconds: float) -> None:
+        """Execute a chunk that may be the last of its artifact, once that is known.
+
+        It is the last if the next thing that happens is that the turn completes. Whatever else is
+        executed or noted comes after it, so that the log and the journal have the order in which
+        things were said. It is held for at most ``seconds``.
+
+        Raises what ``execute`` raises.
+        """
+        held, self._held = self._held, None
+        if held is not None:
+            self.execute(held)
+        if chunk.append and not self.standing.artifacts.get(chunk.artifact.artifact_id):
+            self.execute(chunk)  # Refused, and its sender should be told.
+            return
+        if self.failure is not None:
+            raise self.failure
+        self._held = chunk
+        self._held_at_ms = self._clock.uptime_ms()
+        # One timer for all chunks: it looks at the time when it wakes, so that a chunk which is
+        # followed by another has none of its own.
+        if self._hold_timer is None:
+            self._hold_timer = self._loop.create_task(self._release_after(seconds))
+
+    def release(self, *, is_last: bool = False) -> None:
+        """Execute the chunk that is held, if any."""
+        held = self._held
+        self._held = None
+        if held is not None and self.failure is None:
+            self.execute(AddArtifact(held.artifact, held.append, is_last) if is_last else held)
+
+    def replace_open_artifacts(self) -> None:
+        """End every artifact that is open by publishing all of it once more, as one update.
+
+        Do nothing if the task has ended already, or output of the turn was lost.
+        """
+        if self.standing.has_ended or self.lost is not None or self.failure is not None:
+            return
+        for artifact_id, is_open in self.standing.artifacts.items():
+            if is_open:
+                whole = self._fold.artifact(artifact_id)
+                self.execute(AddArtifact(whole, append=False, last_chunk=True))
+
+    def hold_nothing(self) -> None:
+        """Drop the chunk that is held, if any: the turn is over, or will be run again."""
+        self._held = None
+        if self._hold_timer is not None:
+            self._hold_timer.cancel()
+            self._hold_timer = None
+
+    async def _release_after(self, seconds: float) -> None:
+        while self._held is not None and self.failure is None:
+            left_ms = self._held_at_ms + seconds * 1000 - self._clock.uptime_ms()
+            if left_ms > 0:
+                await self._clock.sleep(left_ms / 1000)
+            else:
+                self.release()
+        self._hold_timer = None
+
+    def _add_entry(self, kind: str, name: str, result: bytes) -> None:
+        self.release()
+        super()._add_entry(kind, name, result)
 
     def leave_seat(self) -> None:
         """Give back the slot of a turn that was stopped, perhaps before it ever ran."""
@@ -164,6 +237,7 @@ class LiveTask(TaskLog):
             self.failure: UnavailableError | None = TaskLostError()
         else:
             self.failure = UnavailableError("The store is not available")
+        self.hold_nothing()
         # Who sent what was sent before is to be answered like the first one.
         self.fail_waiters(error if isinstance(error, SentBeforeError) else self.failure)
         self._watcher.write_lost(self, error)

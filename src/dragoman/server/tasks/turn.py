@@ -50,6 +50,7 @@ class LiveTurn:
         replay: what an earlier run of the same turn has done.
         vault: opens answers that are secrets.
         lookup: finds other tasks of the owner.
+        hold_seconds: how long to hold a chunk that may be the last.
 
     Attributes:
         is_too_late: whether it was stopped because it had something to say when the task had ended.
@@ -62,6 +63,7 @@ class LiveTurn:
         "_clock",
         "_counts",
         "_errand",
+        "_hold_seconds",
         "_live",
         "_lookup",
         "_replay",
@@ -81,6 +83,7 @@ class LiveTurn:
         replay: Replay | None = None,
         task_secrets: TaskSecrets | None = None,
         lookup: TaskLookup | None = None,
+        hold_seconds: float = 0.0,
     ) -> None:
         self._live = live
         self._lookup = lookup
@@ -89,6 +92,7 @@ class LiveTurn:
         self._clock = clock
         self._replay = replay
         self._task_secrets = task_secrets
+        self._hold_seconds = hold_seconds
         # How many results the branches have each, but for the one that the turn begins with.
         self._counts: Counter[str] = Counter()
         # The entry of the journal that began the turn, and how many since are not of that branch.
@@ -188,17 +192,18 @@ class LiveTurn:
         await self._publish(Say(message, metadata))
 
     async def artifact(
-        self, artifact: Artifact, *, append: bool = False, last_chunk: bool = False
+        self, artifact: Artifact, *, append: bool = False, last_chunk: bool | None = False
     ) -> None:
         """Publish an artifact or a chunk of one."""
-        command = AddArtifact(artifact, append, last_chunk)
+        command = AddArtifact(artifact, append, bool(last_chunk))
+        hold_seconds = self._hold_seconds if last_chunk is None else 0.0
         if self._replay is None:
-            await self._publish(command)
+            await self._publish(command, hold_seconds)
         else:
             self._raise_trouble()
             strand = branch.get()
             for each in self._replay_of(strand, self._replay).publish(command, strand):
-                await self._publish(each)
+                await self._publish(each, hold_seconds)
         if not last_chunk and self._live.is_breath_due:
             # More is to come: what is there goes out now, and others get to run in between.
             await asyncio.sleep(0)
@@ -289,6 +294,7 @@ class LiveTurn:
     async def flush(self) -> None:
         """Wait until everything published and recorded so far is durable."""
         self._raise_trouble()
+        self._live.release()
         await self._live.durable()
 
     @property
@@ -352,6 +358,7 @@ class LiveTurn:
 
     def rest(self) -> None:
         """Count out a strand that waits for something; others may have the slot if all do."""
+        self._live.release()
         self.shift.rest()
         self._note_pause()
 
@@ -487,7 +494,7 @@ class LiveTurn:
             raise StoreError(f"a secret answer of task {self.task_id} is gone")
         return self._task_secrets.open(self.task_id, sealed, errand.message)
 
-    async def _publish(self, command: Command) -> None:
+    async def _publish(self, command: Command, hold_seconds: float = 0.0) -> None:
         if not self._slot.is_taken:
             await self._sit_down()
         self._raise_trouble()
@@ -496,7 +503,10 @@ class LiveTurn:
             self._speaker = strand
             self._beside += 1
             self._live.note_speaker(strand)
-        self._live.execute(command)
+        if hold_seconds and type(command) is AddArtifact:
+            self._live.hold(command, hold_seconds)
+        else:
+            self._live.execute(command)
         if self._live.backlog > BACKLOG_EVENTS:
             await self._live.durable()
 

@@ -32,6 +32,7 @@ from dragoman.model.messages import Message, Role
 from dragoman.model.operations import SendMessageRequest
 from dragoman.model.parts import Part
 from dragoman.model.tasks import TaskState
+from dragoman.server.settings import TurnSettings
 from dragoman.server.tasks.delivery import Delivery, decode_delivery, encode
 from dragoman.server.tasks.secrets import TaskSecrets
 from dragoman.server.tasks.slots import Slot, Slots
@@ -82,7 +83,7 @@ class Turns:
         clock: Clock,
         *,
         take_in: Callable[[LiveTask], Awaitable[object]],
-        turn_seconds: float = 0.0,
+        settings: TurnSettings,
         marks_traces: bool = False,
         task_secrets: TaskSecrets | None = None,
         lookup: TaskLookup | None = None,
@@ -91,7 +92,6 @@ class Turns:
 
         Args:
             take_in: takes up what other replicas have put into the inbox of a task.
-            turn_seconds: how long a turn may work, 0 for ever.
             marks_traces: events of a turn that is traced tell of it.
             vault: opens answers that are secrets.
             lookup: finds other tasks of an owner.
@@ -104,7 +104,7 @@ class Turns:
         self._lookup = lookup
         self._slots = slots
         self._clock = clock
-        self._turn_seconds = turn_seconds
+        self._settings = settings
 
     async def run(
         self, live: LiveTask, errand: Delivery | None, slot: Slot, replay: Replay | None = None
@@ -131,18 +131,38 @@ class Turns:
                 live.execute(Start())
             following = errand
             while following is not None:
+                replaces = self._replaces(live, following)
                 turn = LiveTurn(
-                    live, following, slot, self._clock, replay, self._task_secrets, self._lookup
+                    live,
+                    following,
+                    slot,
+                    self._clock,
+                    replay,
+                    self._task_secrets,
+                    self._lookup,
+                    0.0 if replaces else self._settings.chunk_hold_seconds,
                 )
                 outcome = await self._work(live, turn)
                 if outcome is None:
                     return
+                if replaces and type(outcome) is Completed:
+                    live.replace_open_artifacts()
                 following = await self._end(live, outcome)
                 replay = None
         except TaskLostError:
             _logger.debug("task %s goes on elsewhere", live.task_id)
         finally:
             slot.leave()
+            if live.slot is slot:
+                live.hold_nothing()
+
+    def _replaces(self, live: LiveTask, errand: Delivery) -> bool:
+        """Whether the artifacts of a turn end by a replacement, and not by a mark."""
+        return (
+            self._settings.stream_final == "replace"
+            or self._worker.replaces_at_end(live.record.skill_id)
+            or _is_of_adk(errand.message)
+        )
 
     async def go_on(self, live: LiveTask, slot: Slot) -> None:
         """Run the turns of messages that came when the last turn had ended, if it is not too late.
@@ -240,7 +260,9 @@ class Turns:
     async def _work(self, live: LiveTask, turn: LiveTurn) -> Outcome | None:
         """Run the worker and return how it ended; None if the turn was put aside."""
         try:
-            seconds = self._worker.time_limit(live.record.skill_id) or self._turn_seconds
+            seconds = (
+                self._worker.time_limit(live.record.skill_id) or self._settings.turn_timeout_seconds
+            )
             if telemetry.active is not None:
                 outcome = await self._run_traced(telemetry.active, seconds, live, turn)
             elif seconds:
@@ -378,6 +400,14 @@ def _is_stray(error: BaseException) -> bool:
     running = asyncio.current_task()
     is_canceled = running is None or running.cancelling() > 0
     return isinstance(error, asyncio.CancelledError) and not is_canceled
+
+
+def _is_of_adk(message: Message) -> bool:
+    """Whether Google's ADK has sent this; of a streamed artifact it keeps the last update only."""
+    for carrier in (message, *message.parts):
+        if carrier.metadata is not None and "is_user_input" in carrier.metadata:
+            return True
+    return False
 
 
 def _errand_of(live: LiveTask, replay: Replay) -> Delivery:

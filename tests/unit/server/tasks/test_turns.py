@@ -15,6 +15,7 @@ from dragoman.model.messages import Message, Role, text_of
 from dragoman.model.operations import SendMessageRequest
 from dragoman.model.parts import Part
 from dragoman.model.tasks import Artifact, TaskState, TaskStatus
+from dragoman.server.settings import TurnSettings
 from dragoman.server.tasks.delivery import Delivery, QueuedDelivery
 from dragoman.server.tasks.slots import Slot, Slots
 from dragoman.server.tasks.task import LiveTask
@@ -52,7 +53,7 @@ class Stage:
             self.slots,
             self.live.clock,
             take_in=self._take_in,
-            turn_seconds=turn_seconds,
+            settings=TurnSettings(turn_timeout_seconds=turn_seconds),
         )
 
     async def _take_in(self, live: LiveTask) -> None:
