@@ -7,43 +7,21 @@ functions, which run in a thread, have ``SyncContext``.
 from __future__ import annotations
 
 from collections import Counter
-from contextlib import (
-    AbstractAsyncContextManager,
-    AbstractContextManager,
-    contextmanager,
-    nullcontext,
-)
-from datetime import UTC, datetime, timedelta
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    Final,
-    Literal,
-    TypeAlias,
-    TypedDict,
-    TypeVar,
-    Unpack,
-    cast,
-    overload,
-)
-
-import msgspec
-from msgspec import UNSET
-from msgspec.structs import replace
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypedDict, TypeVar, Unpack, overload
 
 from dragoman import telemetry
 from dragoman.agent.client_tools import TOOL_SECONDS, ToolUses, input_of
-from dragoman.agent.forms import form_part, read_answer
-from dragoman.agent.gathering import Gathering, gathering, no_branch
-from dragoman.agent.results import File, Reply, messages_of, parts_of, reply_of, turn_message
+from dragoman.agent.gathering import Gathering, gathering, no_branch, while_nobody_asks
+from dragoman.agent.questions import Question, passed_on
+from dragoman.agent.recorded_values import earlier_messages, fresh_id, look_up, time_now
+from dragoman.agent.results import Reply, parts_of, reply_of, turn_message
 from dragoman.agent.steps import take_step
 from dragoman.agent.view import View
 from dragoman.errors import InvalidParamsError, NoAnswerError, ToolError, UsageError
 from dragoman.extensions.agent_tools.declarations import declaration
-from dragoman.extensions.agent_tools.exchange import InputRequest, input_request_in
-from dragoman.model.media_types import ANY
-from dragoman.model.messages import Message, text_of
-from dragoman.model.parts import Part
+from dragoman.model.messages import Message
 from dragoman.model.tasks import Artifact, Task
 from dragoman.service.branches import branch
 
@@ -81,15 +59,6 @@ CONVERSATION: Final = 50
 
 NO_DEFAULT: Final = object()
 """Stands for a default that was not given."""
-
-_encode: Final = msgspec.json.Encoder().encode
-_LOOKS: Final[dict[str, msgspec.json.Decoder[Any]]] = {
-    "conversation": msgspec.json.Decoder(tuple[Message, ...]),
-    "related": msgspec.json.Decoder(tuple[Task, ...]),
-}
-"""How to read what was recorded, by kind."""
-
-_UNFIT: Final = "The answer does not fit what was asked for"
 
 
 class CallKeywords(TypedDict, total=False):
@@ -179,7 +148,7 @@ class Context(View):
                 metadata=metadata,
                 extensions=tuple(extensions),
             )
-        async with _while_nobody_asks():
+        async with while_nobody_asks():
             await self._turn.artifact(value, append=append, last_chunk=last_chunk)
         return value.artifact_id
 
@@ -251,21 +220,11 @@ class Context(View):
             InvalidParamsError: the last answer did not fit either.
             ToolError: the caller says that it has no answer.
         """
-        asked = reply_of((question,), None)
-        wanted = str if form is None else form
-        schema = form_part(wanted)
-        parts = asked.parts if schema is None else (*asked.parts, schema)
-        complaint: tuple[Part, ...] = ()
+        asked = Question.of((question,), str if form is None else form, sensitive=sensitive)
+        fault = ""
         while True:
             name = self._turn.new_id() if sensitive else ""
-            request = self._request(asked, wanted, sensitive=sensitive, name=name)
-            reply = Reply(
-                *complaint,
-                *parts,
-                metadata={**(asked.metadata or {}), **request} or None,
-                extensions=asked.extensions,
-            )
-            message = turn_message(self._turn, reply)
+            message = asked.message(self._turn, name=name, fault=fault)
             try:
                 with self._alone("ask"), _traced("ask", ""):
                     answer = await self._put(message, timeout_seconds=_seconds(timeout))
@@ -274,36 +233,12 @@ class Context(View):
                     raise
                 return default
             try:
-                return read_answer(wanted, input_of(answer))
+                return asked.read(answer)
             except InvalidParamsError as error:
-                # What is said of a value may repeat it.
-                fault = InvalidParamsError(_UNFIT) if sensitive else error
                 tries -= 1
                 if tries <= 0:
-                    raise fault from None
-                complaint = (Part(text=fault.message),)
-
-    def _request(
-        self, asked: Reply, form: object, *, sensitive: bool, name: str = ""
-    ) -> JsonObject:
-        """Return what the metadata of a question says of the answer it wants.
-
-        Args:
-            name: what an answer may call the question.
-        """
-        modes = (ANY,) if form is File or form is Message else UNSET
-        if sensitive:
-            # Nobody is asked for what could not be kept.
-            self._turn.check_secrecy()
-        elif modes is UNSET:
-            return {}
-        request = InputRequest(
-            request_id=name,
-            prompt=text_of(asked.parts),
-            sensitive=sensitive,
-            input_modes=modes,
-        )
-        return request.metadata()
+                    raise
+                fault = error.message
 
     async def use_tool(
         self,
@@ -390,11 +325,7 @@ class Context(View):
         """
         if details is not None:
             content = (*content, details)
-        asked = reply_of(content, None)
-        request = self._request(asked, Message, sensitive=sensitive)
-        metadata = {**(asked.metadata or {}), **request}
-        reply = Reply(*asked.parts, metadata=metadata, extensions=asked.extensions)
-        message = turn_message(self._turn, reply)
+        message = Question.of(content, Message, sensitive=sensitive).message(self._turn)
         with self._alone("require_auth"):
             answer = await self._put(message, is_auth=True, timeout_seconds=_seconds(timeout))
         return input_of(answer)
@@ -513,7 +444,9 @@ class Context(View):
         Args:
             limit: how many messages at most; those of the newest tasks are returned.
         """
-        return await self._looked("conversation", str(limit), lambda: self._conversation(limit))
+        return await self._look_up(
+            "conversation", str(limit), lambda: earlier_messages(self._turn, limit)
+        )
 
     async def related(self) -> tuple[Task, ...]:
         """Return the tasks that the message refers to (``referenceTaskIds``).
@@ -522,31 +455,15 @@ class Context(View):
         ``conversation``.
         """
         ids = self.message.reference_task_ids
-        return await self._looked("related", "", lambda: self._turn.find_tasks(ids))
+        return await self._look_up("related", "", lambda: self._turn.find_tasks(ids))
 
-    async def _conversation(self, limit: int) -> tuple[Message, ...]:
-        # Every task has a message at least.
-        earlier = await self._turn.earlier_tasks(limit) if limit > 0 else ()
-        said: list[Message] = []
-        for task in earlier:
-            said[:0] = messages_of(task)
-            if len(said) >= limit:
-                break
-        return tuple(said[-limit:])
-
-    async def _looked(
+    async def _look_up(
         self, kind: str, name: str, look: Callable[[], Awaitable[tuple[Value, ...]]]
     ) -> tuple[Value, ...]:
-        """Record what was found; it is found again whenever this turn is run again."""
         if self._under_way.get(branch.get()) == "step":
             return await look()
         with self._alone(kind):
-            recorded = self._turn.recall(kind, name)
-            if recorded is None:
-                found = await look()
-                await self._turn.record(kind, name, _encode(found))
-                return found
-        return cast("tuple[Value, ...]", _LOOKS[kind].decode(recorded))
+            return await look_up(self._turn, kind, name, look)
 
     async def gather(self, *awaitables: Awaitable[T]) -> list[T]:
         """Make durable calls side by side, and return their results in order.
@@ -570,20 +487,12 @@ class Context(View):
     def now(self) -> datetime:
         """Return the time, UTC; the same one whenever this turn is run again."""
         with self._alone("now"):
-            recorded = self._turn.recall("now", "")
-            if recorded is None:
-                recorded = b"%d" % self._turn.now_ms()
-                self._turn.note("now", "", recorded)
-        return datetime.fromtimestamp(int(recorded) / 1000, UTC)
+            return time_now(self._turn)
 
     def random_id(self) -> str:
         """Return a fresh id; the same one whenever this turn is run again."""
         with self._alone("random_id"):
-            recorded = self._turn.recall("id", "")
-            if recorded is None:
-                recorded = self._turn.new_id().encode()
-                self._turn.note("id", "", recorded)
-        return recorded.decode()
+            return fresh_id(self._turn)
 
     async def messages(self) -> AsyncGenerator[Message, None]:
         """Take up the further messages that callers have sent to this task, until none is left.
@@ -601,7 +510,7 @@ class Context(View):
     async def _tell(
         self, message: Message | None = None, metadata: JsonObject | None = None
     ) -> None:
-        async with _while_nobody_asks():
+        async with while_nobody_asks():
             await self._turn.say(message, metadata)
 
     async def _put(
@@ -612,18 +521,7 @@ class Context(View):
         return await asker.ask(message, is_auth=is_auth, timeout_seconds=timeout_seconds)
 
     async def _put_question(self, message: Message, is_auth: bool) -> Message:  # noqa: FBT001 - of a child
-        """Put what another agent asks: it alone knows what it takes for an answer.
-
-        Credentials are a secret to us, unless it says otherwise.
-        """
-        request = input_request_in(message) or InputRequest(
-            prompt=text_of(message.parts), sensitive=is_auth
-        )
-        if request.sensitive:
-            self._turn.check_secrecy()
-        if request.input_modes is UNSET:
-            request = replace(request, input_modes=(ANY,))
-        message = replace(message, metadata={**(message.metadata or {}), **request.metadata()})
+        message = passed_on(self._turn, message, is_auth=is_auth)
         return await self._put(message, is_auth=is_auth)
 
     @contextmanager
@@ -650,12 +548,6 @@ def _traced(
         return nullcontext()
     attributes = {"gen_ai.operation.name": operation, "a2a.call.name": name}
     return telemetry.active.span(f"{operation} {name}", attributes, kind=kind)
-
-
-def _while_nobody_asks() -> AbstractAsyncContextManager[object]:
-    """Wait, in a branch, until no other branch is asking."""
-    together = gathering.get()
-    return nullcontext() if together is None else together.lock.publishing()
 
 
 def _seconds(duration: Seconds) -> float | None:

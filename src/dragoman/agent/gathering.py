@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import AsyncGenerator, Awaitable, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -31,6 +31,7 @@ __all__ = (
     "QuestionLock",
     "gathering",
     "no_branch",
+    "while_nobody_asks",
 )
 
 T = TypeVar("T")
@@ -344,6 +345,12 @@ def no_branch(call: str) -> None:
     """Raise UsageError for a call that cannot be made in a branch."""
     if gathering.get() is not None:
         raise UsageError(f"ctx.{call} cannot be called in what is given to ctx.gather")
+
+
+def while_nobody_asks() -> AbstractAsyncContextManager[object]:
+    """Wait, in a branch, until no other branch is asking."""
+    together = gathering.get()
+    return nullcontext() if together is None else together.lock.publishing()
 
 
 class QuestionLock:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from dragoman.clock import Clock
 from dragoman.engine.fold import TaskFold
 from dragoman.engine.machine import Standing
+from dragoman.errors import StoreUnavailableError
 from dragoman.model.documents import TaskDocument
 from dragoman.model.events import TaskEvent
 from dragoman.model.messages import Message
@@ -17,6 +19,7 @@ from dragoman.server.tasks.inbox import queue_of
 from dragoman.server.tasks.known_numbers import KnownNumbers
 from dragoman.server.tasks.streams import Channel, Hub
 from dragoman.server.tasks.task import LiveTask
+from dragoman.server.tasks.turns import STORE_POLL_SECONDS
 from dragoman.server.tasks.watcher import Watcher
 from dragoman.stores.base import (
     CANCEL_ITEM,
@@ -120,6 +123,17 @@ class TaskRestorer:
         live.inbox.extend(queue)
         live.paused_ms = self._clock.now_ms()
         return live, rest
+
+    async def read_when_available(
+        self, live: LiveTask
+    ) -> tuple[StoredTask | None, tuple[JournalEntry, ...]]:
+        """Return what the store has of a task, and its journal, as soon as the store is back."""
+        while True:
+            if self._store.is_available:
+                with suppress(StoreUnavailableError):
+                    stored = await self._store.load(live.scope, live.task_id)
+                    return stored, await self._store.read_journal(live.task_id)
+            await self._clock.sleep(STORE_POLL_SECONDS)
 
     def _channel_of(self, stored: StoredTask) -> Channel:
         """Return the channel of a task that is adopted: that of its followers, if it has any."""

@@ -21,8 +21,9 @@ from dragoman.model.tasks import TaskState
 from dragoman.server.settings import TaskSettings
 from dragoman.server.tasks.background import BackgroundTasks
 from dragoman.server.tasks.delivery import Answer, encode
-from dragoman.server.tasks.supervisor import INTERRUPTED_REASON, TaskSupervisor
+from dragoman.server.tasks.supervisor import TaskSupervisor
 from dragoman.server.tasks.turn import ASK, question_name
+from dragoman.server.tasks.turns import INTERRUPTED_REASON
 from dragoman.server.tasks.watcher import TaskLostError
 from dragoman.service.worker import Worker
 from dragoman.stores.base import SharedTaskStore, StoredTask, TaskStore

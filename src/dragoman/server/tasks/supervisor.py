@@ -20,7 +20,6 @@ from dragoman.errors import (
     ConflictError,
     SentBeforeError,
     StoreError,
-    StoreUnavailableError,
     TaskNotCancelableError,
     UnavailableError,
 )
@@ -38,7 +37,7 @@ from dragoman.server.tasks.secrets import TaskSecrets
 from dragoman.server.tasks.slots import Slot, Slots
 from dragoman.server.tasks.streams import Hub
 from dragoman.server.tasks.task import LiveTask
-from dragoman.server.tasks.turns import STORE_POLL_SECONDS, Turns
+from dragoman.server.tasks.turns import INTERRUPTED_REASON, STORE_POLL_SECONDS, Turns
 from dragoman.server.tasks.watcher import TaskLostError
 from dragoman.service.principal import ANONYMOUS
 from dragoman.service.worker import Failed, Plan, Suspended, Worker
@@ -55,7 +54,7 @@ from dragoman.stores.base import (
 if TYPE_CHECKING:
     from dragoman.server.replicas.remote_tasks import RemoteTasks
 
-__all__ = ("INTERRUPTED_REASON", "TaskSupervisor")
+__all__ = ("TaskSupervisor",)
 
 _logger = logging.getLogger(__name__)
 
@@ -63,12 +62,6 @@ _LAST_COMMIT_SECONDS: Final = 5.0
 """How long a stopping server waits for the commits of turns that have ended."""
 
 _STOPPING: Final = "The server is shutting down; try again"
-
-INTERRUPTED_REASON: Final = (
-    "The server was restarted while this task was under way; it cannot be continued. "
-    "Send the message again with a new messageId."
-)
-"""What is said of a task whose skill is not to be run again (``on_crash="fail"``)."""
 
 
 class TaskSupervisor:
@@ -538,7 +531,7 @@ class TaskSupervisor:
         # What becomes of these is in what is read then.
         if on_their_way := [item.stored for item in live.inbox if not item.stored.done()]:
             await asyncio.wait(on_their_way)
-        stored, journal = await self._read_when_available(live)
+        stored, journal = await self._restorer.read_when_available(live)
         if stored is None:
             _logger.warning("task %s was never stored; its turn is stopped", live.task_id)
             self._drop(live)
@@ -578,17 +571,6 @@ class TaskSupervisor:
                 self.run_again(live)
         elif live.turn is None or live.turn.done():
             await self._turns.finish(live, Failed())
-
-    async def _read_when_available(
-        self, live: LiveTask
-    ) -> tuple[StoredTask | None, tuple[JournalEntry, ...]]:
-        """Return what the store has of a task, and its journal, as soon as the store is back."""
-        while True:
-            if self._store.is_available:
-                with suppress(StoreUnavailableError):
-                    stored = await self._store.load(live.scope, live.task_id)
-                    return stored, await self._store.read_journal(live.task_id)
-            await self._clock.sleep(STORE_POLL_SECONDS)
 
     def _drop(self, live: LiveTask) -> None:
         """Let go of a task that is not ours any more: its turn, its waiters and its followers."""

@@ -54,12 +54,18 @@ from dragoman.telemetry import Telemetry
 if TYPE_CHECKING:
     from dragoman.server.tasks.lookup import TaskLookup
 
-__all__ = ("STORE_POLL_SECONDS", "Turns")
+__all__ = ("INTERRUPTED_REASON", "STORE_POLL_SECONDS", "Turns")
 
 _logger = logging.getLogger(__name__)
 
 STORE_POLL_SECONDS: Final = 0.2
 """How often one who waits for a store that failed looks whether it is back."""
+
+INTERRUPTED_REASON: Final = (
+    "The server was restarted while this task was under way; it cannot be continued. "
+    "Send the message again with a new messageId."
+)
+"""What is said of a task whose skill is not to be run again (``on_crash="fail"``)."""
 
 _STATE_OF: Final = {
     Completed: TaskState.COMPLETED,

@@ -9,7 +9,7 @@ import pytest
 from dragoman.errors import StoreUnavailableError
 from dragoman.model.messages import text_of
 from dragoman.model.tasks import TaskState
-from dragoman.server.tasks.supervisor import INTERRUPTED_REASON
+from dragoman.server.tasks.turns import INTERRUPTED_REASON
 from dragoman.service.worker import Completed, Outcome, Turn
 from tests.support.server.fakes import SCOPE, RequestValidator, agent_message
 from tests.support.server.resuming import killed, now_and_then, successor

@@ -9,8 +9,8 @@ from dragoman.model.messages import text_of
 from dragoman.model.tasks import TaskState
 from dragoman.server.tasks.delivery import Answer, decode_answer
 from dragoman.server.tasks.streams import Follower
-from dragoman.server.tasks.supervisor import INTERRUPTED_REASON
 from dragoman.server.tasks.task import LiveTask
+from dragoman.server.tasks.turns import INTERRUPTED_REASON
 from dragoman.service.worker import Completed, Outcome, Suspended, Turn
 from tests.support.server.fakes import SCOPE, agent_message
 from tests.support.server.resuming import Run, Successor, killed, now_and_then, plan, successor

@@ -12,7 +12,7 @@ from dragoman.model.operations import GetTaskRequest, SendMessageRequest, Subscr
 from dragoman.model.tasks import Task, TaskState
 from dragoman.server.assembly import build_runtime
 from dragoman.server.settings import Settings
-from dragoman.server.tasks.supervisor import INTERRUPTED_REASON
+from dragoman.server.tasks.turns import INTERRUPTED_REASON
 from dragoman.service.service import Call
 from dragoman.service.worker import Completed, Outcome, Turn
 from dragoman.stores.base import StoredTask, TaskQuery

@@ -19,7 +19,7 @@ from dragoman.model.tasks import TaskState
 from dragoman.server.tasks.delivery import Answer, Delivery, decode_answer
 from dragoman.server.tasks.secrets import TaskSecrets
 from dragoman.server.tasks.streams import Follower
-from dragoman.server.tasks.supervisor import INTERRUPTED_REASON
+from dragoman.server.tasks.turns import INTERRUPTED_REASON
 from dragoman.service.worker import Completed, Outcome, Turn
 from dragoman.stores.base import (
     Scope,
