@@ -52,7 +52,7 @@ async def published() -> AsyncIterator[Served]:
         tenants=["acme"],
         extended_card=True,
     )
-    async with serving(agent) as served:
+    async with serving(agent, advertise=("grpc",)) as served:
         yield served
 
 

@@ -18,7 +18,13 @@ from dragoman.client.agent import RemoteAgent
 from dragoman.client.caller import Caller
 from dragoman.client.discovery.card_cache import CardCache
 from dragoman.client.discovery.finding import Address, get_card
-from dragoman.client.discovery.offers import BINDINGS, Binding, binding_named, offers_of
+from dragoman.client.discovery.offers import (
+    BINDINGS,
+    Binding,
+    binding_named,
+    offers_of,
+    with_unlisted_grpc,
+)
 from dragoman.client.following.polling import POLL_SECONDS
 from dragoman.client.retry import RetryPolicy
 from dragoman.client.service import RemoteService
@@ -85,7 +91,8 @@ async def connect(
             is called without looking at a card.
         version: the only version to speak, such as ``1.0``; otherwise what the card prefers.
         binding: ``JSONRPC``, ``HTTP+JSON`` or ``GRPC``, or several of them, the best first. Where
-            the card has none of these, its own order counts.
+            the card has none of these, gRPC is tried at the ports of HTTP if it is among them;
+            then the card's own order counts.
         tenant: the one whose interfaces to use; otherwise the card's order counts.
         headers: what goes along with every request to the origin of the address.
         auth: what can be shown to the agent, see ``dragoman.auth``.
@@ -147,15 +154,17 @@ async def connect(
             directory.check(name, found.document)
             marks = directory.marks(name, found.document)
         card = found.reading.card
+        bindings, usable = _bindings_of(binding), _usable(auth, is_guarded=name is not None)
         offers = offers_of(
             card,
             found.url,
-            bindings=_bindings_of(binding),
+            bindings=bindings,
             version=wanted,
             tenant=tenant,
-            installed=_usable(auth, is_guarded=name is not None),
+            installed=usable,
             profiles=(*found.reading.profiles, *chosen),
         )
+        offers = with_unlisted_grpc(offers, bindings, usable)
         dialer = Dialer(
             card,
             pool,

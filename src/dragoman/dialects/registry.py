@@ -188,7 +188,7 @@ class Release(Struct, frozen=True, kw_only=True, eq=False):
         lenient, strict: what reads its requests there, on a server of that kind.
         rest, routes: the form and the routes by which it is called over HTTP+JSON, if it is.
         bindings: those on which it is called.
-        listed: those on which our cards offer it.
+        listed: those on which our cards may offer it.
         resembles: the versions that an agent may speak whose card looks like one of this.
     """
 

@@ -103,7 +103,7 @@ class App:
         return self._cards.card("")
 
     def offer_grpc(self, port: int = 0) -> None:
-        """List gRPC on the card: on this port, or on the one that HTTP has.
+        """Have the card list gRPC, if settings say so: on this port, or on the one that HTTP has.
 
         For a server that passes HTTP/2 on to ``grpc``; others cannot reach it.
         """

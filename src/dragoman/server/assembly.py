@@ -375,7 +375,12 @@ class _Parts:
         )
         self.signing: Final = signing_of(settings)
         self.cards: Final = PublishedCards(
-            agent, clock.now_ms(), self.authentication, self.signing, has_push=settings.push
+            agent,
+            clock.now_ms(),
+            self.authentication,
+            self.signing,
+            settings,
+            has_push=settings.push,
         )
         self.cards.check_size(settings.max_card_bytes)
         if self.authentication and settings.allow_anonymous:

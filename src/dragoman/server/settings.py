@@ -26,6 +26,7 @@ from dragoman.net.limits import ConnectionLimits
 
 __all__ = (
     "AccessSettings",
+    "Advertised",
     "CardSettings",
     "ContentLimits",
     "LogFormat",
@@ -51,6 +52,7 @@ _OF_TESTS: Final = frozenset({"crash_seed", "fuzz_seed", "soak"})
 Positive = Annotated[int, Meta(ge=1)]
 Seconds = Annotated[float, Meta(ge=0)]
 Days = Annotated[float, Meta(ge=0, le=36500)]
+Advertised = Literal["jsonrpc", "http+json", "grpc"]
 PushEvent = Literal["states", "artifacts", "messages"]
 LogLevel = Literal["debug", "info", "warning", "error"]
 LogFormat = Literal["text", "json"]
@@ -86,6 +88,10 @@ class CardSettings:
 
     Attributes:
         public_url: the address callers use, written into the card; else worked out per request.
+        advertise: the bindings that the card lists: ``jsonrpc``, ``http+json``, ``grpc``. All are
+            served whether listed or not. gRPC is added to the others, which stay unless one of
+            them is named, and ``grpc_port`` lists it, too; some readers refuse a card with its
+            address, which is no URL.
         trusted_proxies: peers whose ``Forwarded`` and ``X-Forwarded-*`` headers are believed.
         card_key: files with the private keys that sign the card; the first signs, all are
             published. Needs ``public_url``.
@@ -95,6 +101,7 @@ class CardSettings:
     """
 
     public_url: str | None = None
+    advertise: tuple[Advertised, ...] = ("jsonrpc", "http+json")
     trusted_proxies: tuple[str, ...] = ("127.0.0.1", "::1")
     card_key: tuple[str, ...] = ()
     card_max_age_seconds: Annotated[int, Meta(ge=0)] = 3600

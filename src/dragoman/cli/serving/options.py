@@ -174,6 +174,9 @@ _FLAGS: Final[Mapping[str, Flag]] = {
         shown="by the database itself",
     ),
     "public_url": Flag("address callers use, for the card", "URL", shown="worked out"),
+    "advertise": Flag(
+        "bindings that the card lists: jsonrpc, http+json, grpc; all are served", "BINDINGS"
+    ),
     "card_key": Flag(
         "sign the card with this private key; a further one is only published",
         "FILE",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from email.utils import formatdate, parsedate_to_datetime
 from functools import lru_cache, reduce
 from typing import TYPE_CHECKING, Final, Protocol, cast
@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from dragoman.auth.incoming.combining import Alternative, Combination
 from dragoman.dialects.negotiation import Version
-from dragoman.dialects.registry import RELEASES, Release, release_of
+from dragoman.dialects.registry import BINDINGS, RELEASES, Binding, Release, release_of
 from dragoman.errors import UsageError
 from dragoman.model.base import JsonObject
 from dragoman.model.cards import (
@@ -28,6 +28,7 @@ from dragoman.model.cards import (
 from dragoman.model.security import SecurityRequirement, StringList
 from dragoman.server.admission.authorization import Policy, Sharing
 from dragoman.server.admission.client_address import grpc_address
+from dragoman.server.settings import CardSettings
 
 if TYPE_CHECKING:
     from dragoman.extensions.base import CardFacts, Presence
@@ -203,14 +204,16 @@ class PublishedCards:
         started_ms: int,
         authentication: Combination | None = None,
         signing: CardSigning | None = None,
+        settings: CardSettings | None = None,
         *,
         has_push: bool = False,
     ) -> None:
-        """Check what will be published. Without ``grpc_port`` gRPC is not offered.
+        """Check what will be published.
 
         Args:
             authentication: what callers must show; it is what is enforced.
             signing: signs what is handed out.
+            settings: what it lists, if not what is usual.
             has_push: whether webhooks can be registered.
 
         Raises:
@@ -225,6 +228,8 @@ class PublishedCards:
         capabilities_of(agent)
         self._agent = agent
         self._has_push = has_push
+        named = (settings or CardSettings()).advertise
+        self._advertised = {binding for binding in BINDINGS if binding.lower() in named}
         self._signing = signing
         self._schemes = authentication.schemes if authentication else {}
         self._requirements = authentication.requirements if authentication else ()
@@ -245,7 +250,10 @@ class PublishedCards:
             self._file.cache_clear()
 
     def offer_grpc(self, port: int) -> None:
-        """List gRPC among the interfaces: on this port, or with 0 on the port of HTTP."""
+        """Have gRPC listed if that is wished: on this port, or with 0 on the port of HTTP.
+
+        A port of its own is listed in any case: nobody would find it.
+        """
         self._grpc_port = port
         self._file.cache_clear()
 
@@ -303,11 +311,12 @@ class PublishedCards:
         return replace(skill, security_requirements=requirements)
 
     def _interfaces(self, base: str, tenants: Sequence[str]) -> tuple[AgentInterface, ...]:
-        urls = {"JSONRPC": f"{base}/"}
+        urls: dict[Binding, str] = {"JSONRPC": f"{base}/"}
         if not self._is_rpc_alone:
             urls["HTTP+JSON"] = base
-        if self._grpc_port is not None and not self._is_rpc_alone:
-            urls["GRPC"] = grpc_address(base, self._grpc_port)
+            if self._grpc_port or (self._grpc_port == 0 and "GRPC" in self._advertised):
+                # Q-10: the gRPC libraries of 0.3 and of 1.0 alike are given it as it stands.
+                urls["GRPC"] = grpc_address(base, self._grpc_port)
         return tuple(
             AgentInterface(
                 url=urls[binding],
@@ -319,9 +328,17 @@ class PublishedCards:
             # 0.x reference, 5.2: readers of the older versions know no tenants.
             for tenant in tenants
             if not tenant or release.card.has_tenants
-            for binding in release.listed
-            if binding in urls
+            for binding in self._listed(release, urls)
         )
+
+    def _listed(self, release: Release, urls: Collection[Binding]) -> Iterator[Binding]:
+        """Return the bindings on which a version is listed: by one over HTTP/1.1 at least."""
+        served: list[Binding] = [binding for binding in release.listed if binding in urls]
+        over_http: list[Binding] = [binding for binding in served if binding != "GRPC"]
+        named: list[Binding] = [each for each in over_http if each in self._advertised]
+        yield from named or over_http
+        if "GRPC" in served:
+            yield "GRPC"
 
     def file(
         self, base_url: str, version: Version | None = None, *, is_old_place: bool = False
