@@ -67,12 +67,20 @@ class HttpCalls:
 
     async def jsonrpc(self, exchange: Exchange) -> None:
         """Answer a JSON-RPC call of any version."""
-        envelope: JsonRpcRequest | None = None
         exchange.profile = self._profiles.at(exchange.path)
+        await self._answer_envelope(exchange, self._receive)
+
+    async def _receive(self, exchange: Exchange) -> JsonRpcRequest:
+        await self._enter(exchange)
+        _check_is_post(exchange.method)
+        return await self._open(exchange)
+
+    async def _answer_envelope(
+        self, exchange: Exchange, receive: Callable[[Exchange], Awaitable[JsonRpcRequest]]
+    ) -> None:
+        envelope: JsonRpcRequest | None = None
         try:
-            await self._enter(exchange)
-            _check_is_post(exchange.method)
-            envelope = await self._open(exchange)
+            envelope = await receive(exchange)
             answer = await self._dispatcher.serve_envelope(exchange, envelope)
         except DisconnectedError:
             raise
@@ -194,7 +202,8 @@ class HttpCalls:
                 body = await exchange.read_body(self._guard)
                 if body:
                     check_is_json(exchange.headers)
-            answer = await serve(exchange, match, body)
+            is_enveloped = self._dispatcher.takes_envelope(match, body)
+            answer = None if is_enveloped else await serve(exchange, match, body)
         except DisconnectedError:
             raise
         except Exception as problem:  # noqa: BLE001 - whatever went wrong, the peer gets an answer
@@ -202,7 +211,9 @@ class HttpCalls:
             status, body = dialect.encode_http_error(error)
             await exchange.reply(status, content_type, body, error_headers(error))
         else:
-            if answer.events is None:
+            if answer is None:
+                await self._answer_envelope(exchange, self._open)
+            elif answer.events is None:
                 await exchange.reply(200, content_type, answer.body, answer.headers)
             else:
                 await self._stream(
