@@ -28,7 +28,13 @@ from dragoman.server.admission.authentication import Guard
 from dragoman.server.admission.rate_limits import refusal_headers
 from dragoman.server.dispatch import Answer, Dispatcher
 from dragoman.server.http.exchange import DisconnectedError, Exchange
-from dragoman.server.http.media import EVENT_STREAM, JSON, check_is_json, rest_content_type
+from dragoman.server.http.media import (
+    EVENT_STREAM,
+    JSON,
+    check_is_json,
+    check_is_rest_json,
+    rest_content_type,
+)
 from dragoman.server.tasks.background import BackgroundTasks
 
 __all__ = ("OLD_PREFIX", "HttpCalls", "SseRenderer", "error_headers")
@@ -201,7 +207,7 @@ class HttpCalls:
             if match.verb == "POST":
                 body = await exchange.read_body(self._guard)
                 if body:
-                    check_is_json(exchange.headers)
+                    check_is_rest_json(exchange.headers)
             is_enveloped = self._dispatcher.takes_envelope(match, body)
             answer = None if is_enveloped else await serve(exchange, match, body)
         except DisconnectedError:
@@ -214,7 +220,9 @@ class HttpCalls:
             if answer is None:
                 await self._answer_envelope(exchange, self._open)
             elif answer.events is None:
-                await exchange.reply(200, content_type, answer.body, answer.headers)
+                # R03-3.2.3-2: what is of 0.3 is plain JSON, wherever it was asked for.
+                label = JSON if answer.dialect.has_final else content_type
+                await exchange.reply(200, label, answer.body, answer.headers)
             else:
                 await self._stream(
                     exchange,
