@@ -93,6 +93,9 @@ class CardSettings:
             them is named, and ``grpc_port`` lists it, too; some readers refuse a card with its
             address, which is no URL.
         trusted_proxies: peers whose ``Forwarded`` and ``X-Forwarded-*`` headers are believed.
+        card: whose members the card has for readers who state no version: those of ``all``, side
+            by side, or of ``1.0`` alone, for readers that refuse members they do not know. Who
+            states a version gets the card as that version has it in any case.
         card_key: files with the private keys that sign the card; the first signs, all are
             published. Needs ``public_url``.
         card_max_age_seconds: how long clients may cache the card.
@@ -103,6 +106,7 @@ class CardSettings:
     public_url: str | None = None
     advertise: tuple[Advertised, ...] = ("jsonrpc", "http+json")
     trusted_proxies: tuple[str, ...] = ("127.0.0.1", "::1")
+    card: Literal["all", "1.0"] = "all"
     card_key: tuple[str, ...] = ()
     card_max_age_seconds: Annotated[int, Meta(ge=0)] = 3600
     max_card_bytes: Positive = 1024 * 1024

@@ -228,8 +228,11 @@ class PublishedCards:
         capabilities_of(agent)
         self._agent = agent
         self._has_push = has_push
-        named = (settings or CardSettings()).advertise
-        self._advertised = {binding for binding in BINDINGS if binding.lower() in named}
+        settings = settings or CardSettings()
+        self._advertised = {each for each in BINDINGS if each.lower() in settings.advertise}
+        # A signature covers one form of the card and no other (0.x reference, 5.2), so each form
+        # is a document of its own.
+        self._is_merged = settings.card == "all" and signing is None
         self._signing = signing
         self._schemes = authentication.schemes if authentication else {}
         self._requirements = authentication.requirements if authentication else ()
@@ -346,8 +349,8 @@ class PublishedCards:
         """Return the card as bytes: as a version has it, or one that readers of all can read.
 
         Args:
-            is_old_place: it is asked for where 0.1 and 0.2 look. That makes a difference if the
-                card is signed, and no version is named.
+            is_old_place: it is asked for where 0.1 and 0.2 look. That makes a difference if no
+                version is named, and the card is not one for all readers.
         """
         # Callers choose the version: one that nobody knows is none, and takes no room in memory.
         release = release_of(version)
@@ -356,10 +359,8 @@ class PublishedCards:
 
     def _forms(self, *, is_old_place: bool) -> tuple[Release, ...]:
         """Return the versions whose readers one card is for."""
-        if self._signing is None:
+        if self._is_merged:
             return RELEASES
-        # A signature covers one form of the card and no other (0.x reference, 5.2), so each form
-        # is a document of its own.
         unsigned = tuple(release for release in RELEASES if not release.card.is_signed)
         return unsigned if is_old_place else RELEASES[:1]
 

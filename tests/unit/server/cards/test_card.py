@@ -211,6 +211,16 @@ def test_one_document_serves_readers_of_all_versions() -> None:
         assert facts(merged) >= facts(published(Described(), version=version))
 
 
+def test_a_card_may_have_the_members_of_1_0_alone() -> None:
+    desk = PublishedCards(Described(), STARTED_MS, settings=CardSettings(card="1.0"))
+    assert desk.file(BASE) == desk.file(BASE, V1_0)
+    assert desk.file(BASE, V0_3) != desk.file(BASE, V1_0)
+    # Readers of 0.1 and 0.2 look elsewhere, and find theirs.
+    old = json.loads(desk.file(BASE, is_old_place=True).body)
+    assert old["url"] == f"{BASE}/"
+    assert "supportedInterfaces" not in old
+
+
 def test_a_version_that_is_not_served_gets_the_document_for_all() -> None:
     assert published(Described(), version=Version(9, 9)) == published(Described(), version=None)
 
