@@ -441,6 +441,7 @@ class _Parts:
             keys=keys,
             metrics=metrics,
             cors=self._cors,
+            path=settings.path,
             grpc=GrpcServer(
                 dispatcher,
                 settings,

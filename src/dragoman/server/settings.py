@@ -52,6 +52,8 @@ _OF_TESTS: Final = frozenset({"crash_seed", "fuzz_seed", "soak"})
 Positive = Annotated[int, Meta(ge=1)]
 Seconds = Annotated[float, Meta(ge=0)]
 Days = Annotated[float, Meta(ge=0, le=36500)]
+_PATH: Final = r"^(/(?!\.well-known)[A-Za-z0-9._~-]+)*$"
+
 Advertised = Literal["jsonrpc", "http+json", "grpc"]
 PushEvent = Literal["states", "artifacts", "messages"]
 LogLevel = Literal["debug", "info", "warning", "error"]
@@ -88,6 +90,8 @@ class CardSettings:
 
     Attributes:
         public_url: the address callers use, written into the card; else worked out per request.
+        path: where the agent is below its address, such as ``/a2a/v1``: JSON-RPC and HTTP+JSON of
+            every version are there. The card stays at its well-known places, and names it.
         advertise: the bindings that the card lists: ``jsonrpc``, ``http+json``, ``grpc``. All are
             served whether listed or not. gRPC is added to the others, which stay unless one of
             them is named, and ``grpc_port`` lists it, too; some readers refuse a card with its
@@ -104,6 +108,7 @@ class CardSettings:
     """
 
     public_url: str | None = None
+    path: Annotated[str, Meta(pattern=_PATH)] = ""
     advertise: tuple[Advertised, ...] = ("jsonrpc", "http+json")
     trusted_proxies: tuple[str, ...] = ("127.0.0.1", "::1")
     card: Literal["all", "1.0"] = "all"

@@ -174,6 +174,7 @@ _FLAGS: Final[Mapping[str, Flag]] = {
         shown="by the database itself",
     ),
     "public_url": Flag("address callers use, for the card", "URL", shown="worked out"),
+    "path": Flag("where the agent is below its address, such as /a2a/v1", shown="at its root"),
     "advertise": Flag(
         "bindings that the card lists: jsonrpc, http+json, grpc; all are served", "BINDINGS"
     ),

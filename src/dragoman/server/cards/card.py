@@ -229,6 +229,7 @@ class PublishedCards:
         self._agent = agent
         self._has_push = has_push
         settings = settings or CardSettings()
+        self._path = settings.path
         self._advertised = {each for each in BINDINGS if each.lower() in settings.advertise}
         # A signature covers one form of the card and no other (0.x reference, 5.2), so each form
         # is a document of its own.
@@ -267,7 +268,7 @@ class PublishedCards:
         skills: Sequence[AgentSkill] | None = None,
         tenants: Sequence[str] | None = None,
     ) -> AgentCard:
-        """Return the card of the agent as reached under ``base_url``.
+        """Return the card of the agent whose address is ``base_url``.
 
         Args:
             skills: those to list; the public ones unless given.
@@ -279,7 +280,7 @@ class PublishedCards:
         return AgentCard(
             name=(facts and facts.name) or agent.name,
             description=(facts and facts.description) or agent.description or agent.name,
-            supported_interfaces=self._interfaces(base_url.rstrip("/"), served),
+            supported_interfaces=self._interfaces(base_url.rstrip("/") + self._path, served),
             provider=agent.provider,
             version=agent.version,
             documentation_url=agent.documentation_url,

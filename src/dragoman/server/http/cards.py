@@ -23,15 +23,25 @@ from dragoman.server.http.exchange import Exchange
 from dragoman.server.http.media import JSON
 from dragoman.server.settings import CardSettings
 
-__all__ = ("CARD_PATHS", "JWKS_PATH", "OLD_EXTENDED_CARD_PATHS", "HttpCard", "refuse")
+__all__ = (
+    "CARD_PATHS",
+    "JWKS_PATH",
+    "OLD_EXTENDED_CARD_PATH",
+    "OLD_EXTENDED_CARD_PATHS",
+    "HttpCard",
+    "refuse",
+)
 
 CARD_PATHS: Final = frozenset({CARD_PATH, OLD_CARD_PATH})
 """Where any version looks for the card."""
 
+OLD_EXTENDED_CARD_PATH: Final = "/agent/authenticatedExtendedCard"
+"""Where 0.2 has the extended card: beside the URL of the agent (0.x reference, 3.2)."""
+
 OLD_EXTENDED_CARD_PATHS: Final = frozenset(
-    {"/agent/authenticatedExtendedCard", "/api/agent/authenticatedExtendedCard"}
+    {OLD_EXTENDED_CARD_PATH, f"/api{OLD_EXTENDED_CARD_PATH}"}
 )
-"""Beside each URL that the agent has (0.x reference, 3.2)."""
+"""Beside each URL at which the agent answers."""
 
 JWKS_PATH: Final = "/.well-known/jwks.json"
 """Where the public keys are that verify the card and notifications, if they are signed."""

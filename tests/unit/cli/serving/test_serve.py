@@ -457,6 +457,18 @@ def test_grpc_is_on_the_card_when_asked_for(
         assert server.stop() == 0
 
 
+def test_the_banner_names_the_path(folder: Path) -> None:
+    arguments = ("bot.py", "--port", "0", "--store", "memory:", "--path", "/a2a/v1")
+    with running(folder, *arguments) as server:
+        assert server.url.endswith("/a2a/v1")
+        root = server.url.removesuffix("/a2a/v1")
+        assert f"curl {server.url}/message:send " in server.output
+        assert f"  card:  {root}/.well-known/agent-card.json\n" in server.output
+        card = json.loads(get(f"{root}/.well-known/agent-card.json"))
+        assert card["url"] == f"{server.url}/"
+        assert server.stop() == 0
+
+
 def test_both_ports_speak_tls(folder: Path) -> None:
     files = write_files(folder)
     arguments = ("bot.py", "--port", "0", "--grpc-port", "0", "--store", "memory:")
