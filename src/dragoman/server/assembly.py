@@ -383,6 +383,12 @@ class _Parts:
             has_push=settings.push,
         )
         self.cards.check_size(settings.max_card_bytes)
+        if settings.private_card and (not self.authentication or self.authentication.needs_body):
+            # Who fetches a card has no body to sign.
+            raise UsageError(
+                f"private_card: agent {agent.name!r} has no authenticator that could tell who asks "
+                "for the card; give it auth=[...] or a file of api_keys"
+            )
         if self.authentication and settings.allow_anonymous:
             _logger.warning("allow_anonymous has no effect: this agent has authenticators")
         self.guard: Final = Guard(

@@ -100,6 +100,8 @@ class CardSettings:
         card: whose members the card has for readers who state no version: those of ``all``, side
             by side, or of ``1.0`` alone, for readers that refuse members they do not know. Who
             states a version gets the card as that version has it in any case.
+        private_card: show the card only to callers who show who they are, as they do to call. Such
+            callers must know without it what to show.
         card_key: files with the private keys that sign the card; the first signs, all are
             published. Needs ``public_url``.
         card_max_age_seconds: how long clients may cache the card.
@@ -112,6 +114,7 @@ class CardSettings:
     advertise: tuple[Advertised, ...] = ("jsonrpc", "http+json")
     trusted_proxies: tuple[str, ...] = ("127.0.0.1", "::1")
     card: Literal["all", "1.0"] = "all"
+    private_card: bool = False
     card_key: tuple[str, ...] = ()
     card_max_age_seconds: Annotated[int, Meta(ge=0)] = 3600
     max_card_bytes: Positive = 1024 * 1024
