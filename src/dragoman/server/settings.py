@@ -20,7 +20,7 @@ from typing import Annotated, Final, Literal, NamedTuple, get_origin
 import msgspec
 from msgspec import Meta, Struct
 
-from dragoman.dialects.registry import profile_names
+from dragoman.dialects.registry import NEWEST, profile_names
 from dragoman.errors import UsageError
 from dragoman.net.limits import ConnectionLimits
 
@@ -113,7 +113,7 @@ class CardSettings:
     path: Annotated[str, Meta(pattern=_PATH)] = ""
     advertise: tuple[Advertised, ...] = ("jsonrpc", "http+json")
     trusted_proxies: tuple[str, ...] = ("127.0.0.1", "::1")
-    card: Literal["all", "1.0"] = "all"
+    card: str = "all"
     private_card: bool = False
     card_key: tuple[str, ...] = ()
     card_max_age_seconds: Annotated[int, Meta(ge=0)] = 3600
@@ -419,6 +419,8 @@ def load_settings(
         text = str(error)
         name = text.rpartition("$.")[2].strip("`").split("[")[0]
         raise UsageError(f"{origin.get(name, 'settings')}: {text}") from None
+    if settings.card not in ("all", newest := str(NEWEST)):
+        raise UsageError(f"{origin['card']}: the card has the members of all or of {newest}")
     for place, profile in enumerate(settings.profiles):
         if profile not in profile_names():
             raise UsageError(

@@ -178,7 +178,7 @@ _FLAGS: Final[Mapping[str, Flag]] = {
     "advertise": Flag(
         "bindings that the card lists: jsonrpc, http+json, grpc; all are served", "BINDINGS"
     ),
-    "card": Flag("whose members the card has for readers who state no version"),
+    "card": Flag("whose members the card has for readers who state no version", "VERSION"),
     "private_card": Flag("show the card only to callers who show who they are"),
     "card_key": Flag(
         "sign the card with this private key; a further one is only published",
