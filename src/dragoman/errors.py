@@ -172,7 +172,7 @@ class TaskEndedError(UnsupportedOperationError):
 
 
 class ContentTypeNotSupportedError(A2AError):
-    """A part has a media type that the agent cannot take."""
+    """A part, or a body over HTTP+JSON, has a media type that the agent cannot take."""
 
     standard_message = "Incompatible content types"
 
@@ -283,7 +283,7 @@ class PayloadTooLargeError(A2AError):
 
 
 class UnsupportedMediaTypeError(A2AError):
-    """The body is labelled as something other than JSON."""
+    """The body is labelled as something other than JSON, or compressed."""
 
     standard_message = "Unsupported media type"
 

@@ -17,7 +17,7 @@ BINDINGS = ("JSONRPC", "HTTP+JSON", "GRPC")
 @pytest.fixture(scope="session")
 def stage() -> Iterator[str]:
     """The address of the agent."""
-    with AgentProcess(None) as process:
+    with AgentProcess(None, "--advertise", "grpc") as process:
         yield process.url
 
 

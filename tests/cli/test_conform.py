@@ -19,7 +19,8 @@ LONG = ("--long-message", "count down from 20")
 @pytest.fixture(scope="module")
 def desk() -> Iterator[str]:
     """The address of our demo agent."""
-    with AgentProcess(DESK, "--store", "memory:", "--push-allow-hosts", "127.0.0.1") as process:
+    flags = ("--advertise", "grpc", "--push-allow-hosts", "127.0.0.1")
+    with AgentProcess(DESK, "--store", "memory:", *flags) as process:
         yield process.url
 
 

@@ -56,6 +56,13 @@ def test_tx_002_what_the_card_lacks_is_skipped(alone: Cli, fake: FakeAgent) -> N
     assert used(alone.to(fake.url), "--transport", "GRPC") == "JSONRPC"
 
 
+def test_tx_002_grpc_that_is_not_there_gives_way_to_the_card(alone: Cli, fake: FakeAgent) -> None:
+    fake.answers = {"SendMessage": lambda _: {"task": task()}}
+    result = alone.to(fake.url)("send", "x", "--transport", "GRPC")
+    assert result.code == 0
+    assert len(fake.calls("SendMessage")) == 1
+
+
 def test_tx_002_the_environment_may_prefer(cli: Cli) -> None:
     result = cli("card", "get", A2ACLI_TRANSPORT="grpc, jsonrpc")
     assert result.field("Selected interface").startswith("GRPC ")

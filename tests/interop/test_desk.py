@@ -25,7 +25,7 @@ DESK = Path(__file__).resolve().parents[2] / "examples" / "desk" / "agent.py"
 @pytest.fixture(scope="module")
 def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     store = tmp_path_factory.mktemp("desk") / "tasks.db"
-    process = AgentProcess(DESK, "--store", f"sqlite:///{store}")
+    process = AgentProcess(DESK, "--advertise", "grpc", "--store", f"sqlite:///{store}")
     with pytest.MonkeyPatch.context() as patch:
         # Desk's seconds: short, but long enough to subscribe while twenty of them pass.
         patch.setenv("DESK_SECOND", "0.1")

@@ -68,7 +68,7 @@ def doors(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Door]]
     with ExitStack() as stack:
 
         def start(guard: str, *flags: str) -> str:
-            process = AgentProcess(AGENT, "--store", "memory:", *flags)
+            process = AgentProcess(AGENT, "--advertise", "grpc", "--store", "memory:", *flags)
             # All come from one address, and most with nothing good.
             process.start(GUARD=guard, DRAGOMAN_RATE_LIMIT_REFUSALS="10000/min")
             return stack.enter_context(process).url

@@ -64,7 +64,7 @@ history, drops the metadata of an artifact, and takes every answer for a task.""
 @pytest.fixture(scope="module")
 def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     store = tmp_path_factory.mktemp("interop") / "tasks.db"
-    with AgentProcess(AGENT, "--store", f"sqlite:///{store}") as process:
+    with AgentProcess(AGENT, "--advertise", "grpc", "--store", f"sqlite:///{store}") as process:
         yield process.url
 
 

@@ -63,8 +63,8 @@ def receiver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ReceiverProce
 
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
-    hosts = ("--push-allow-hosts", "127.0.0.1:*")
-    with AgentProcess(AGENT, "--store", "memory:", "--push-allow-http", *hosts) as process:
+    flags = ("--push-allow-http", "--push-allow-hosts", "127.0.0.1:*", "--advertise", "grpc")
+    with AgentProcess(AGENT, "--store", "memory:", *flags) as process:
         yield process.url
 
 
@@ -190,7 +190,8 @@ def _without_empty(value: Any) -> Any:
 
 @pytest.fixture(scope="module")
 def silent_url() -> Iterator[str]:
-    with AgentProcess(AGENT, "--store", "memory:", "--no-push") as process:
+    flags = ("--no-push", "--advertise", "grpc")
+    with AgentProcess(AGENT, "--store", "memory:", *flags) as process:
         yield process.url
 
 

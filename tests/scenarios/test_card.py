@@ -72,7 +72,6 @@ async def test_the_card_has_everything_a_card_must_have(
     card: Json = (await http.get(PATH, headers={"A2A-Version": "1.0"})).json()
     skills = card.pop("skills")
     extensions = card["capabilities"].pop("extensions")
-    grpc = served.url.removeprefix("http://")
     assert card == {
         "name": "Stage",
         "description": "Does what a test needs.",
@@ -80,10 +79,8 @@ async def test_the_card_has_everything_a_card_must_have(
         "supportedInterfaces": [
             {"url": f"{served.url}/", "protocolBinding": "JSONRPC", "protocolVersion": "1.0"},
             {"url": served.url, "protocolBinding": "HTTP+JSON", "protocolVersion": "1.0"},
-            {"url": grpc, "protocolBinding": "GRPC", "protocolVersion": "1.0"},
             {"url": f"{served.url}/", "protocolBinding": "JSONRPC", "protocolVersion": "0.3"},
             {"url": served.url, "protocolBinding": "HTTP+JSON", "protocolVersion": "0.3"},
-            {"url": grpc, "protocolBinding": "GRPC", "protocolVersion": "0.3"},
             {"url": f"{served.url}/", "protocolBinding": "JSONRPC", "protocolVersion": "0.2"},
             {"url": f"{served.url}/", "protocolBinding": "JSONRPC", "protocolVersion": "0.1"},
         ],
@@ -138,7 +135,7 @@ async def test_every_interface_in_the_card_is_what_it_says(http: httpx2.AsyncCli
     answers: list[Json] = []
     sent = message("through the card")
     for interface in card["supportedInterfaces"]:
-        if interface["protocolVersion"] != "1.0" or interface["protocolBinding"] == "GRPC":
+        if interface["protocolVersion"] != "1.0":
             continue
         async with kinds.pop(interface["protocolBinding"])(interface["url"]) as wire:
             answers.append(await wire.task(sent))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Final
 
 import pytest
@@ -13,6 +14,8 @@ from tests.support.serving import Served, serving
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
+
+    import httpx2
 
     from tests.scenarios.agents import Gate
     from tests.support.wire import Json
@@ -170,6 +173,63 @@ async def test_a_task_of_0_1_without_an_id_is_given_one(older: V0_1) -> None:
     assert (await older.get(ids[0])).results == [["hello"]]
 
 
+# --- routes of HTTP+JSON ------------------------------------------------------------------------
+
+
+def envelope_of(method: str, text: str) -> Json:
+    message = {"messageId": text, "role": "user", "parts": [{"kind": "text", "text": text}]}
+    return {"jsonrpc": "2.0", "method": method, "id": text, "params": {"message": message}}
+
+
+def events_of(response: httpx2.Response) -> list[Json]:
+    assert response.headers["content-type"] == "text/event-stream"
+    lines = response.text.splitlines()
+    return [json.loads(line[6:]) for line in lines if line.startswith("data: ")]
+
+
+async def test_an_envelope_at_a_route_is_answered_by_one(old: V0_3) -> None:
+    # As agno's client sends it.
+    sent = await old.http.post("/v1/message:send", json=envelope_of("message/send", "hello"))
+    assert (sent.status_code, sent.headers["content-type"]) == (200, "application/json")
+    answer = sent.json()
+    assert (answer["jsonrpc"], answer["id"]) == ("2.0", "hello")
+    assert (answer["result"]["kind"], answer["result"]["status"]["state"]) == ("task", "completed")
+    assert old.read_answer(answer["result"]).results == [["hello"]]
+
+    body = envelope_of("message/stream", "bye")
+    frames = events_of(await old.http.post("/v1/message:stream", json=body))
+    assert {frame["id"] for frame in frames} == {"bye"}
+    assert frames[0]["result"]["kind"] == "task"
+    assert frames[-1]["result"]["final"] is True
+
+
+async def test_a_wrong_envelope_at_a_route_is_refused_as_one(old: V0_3) -> None:
+    body: Json = {**envelope_of("message/send", "x"), "params": {}}
+    answer = (await old.http.post("/v1/message:send", json=body)).json()
+    assert (answer["id"], answer["error"]["code"]) == ("x", -32602)
+
+
+@pytest.mark.parametrize("version", ["", "0.3.0"])
+async def test_the_shape_of_0_3_at_the_routes_of_1_0_is_answered_in_it(
+    served: Served, version: str
+) -> None:
+    # As a2akit's client sends it, and asks for the task later.
+    async with V0_3(served.url, {"A2A-Version": version} if version else {}) as old:
+        body = {"message": {**_M, "messageId": f"sent {version}"}}
+        task = (await old.http.post("/message:send", json=body)).json()
+        assert (task["kind"], task["status"]["state"]) == ("task", "completed")
+        got = (await old.http.get(f"/tasks/{task['id']}")).json()
+        assert (got["kind"], got["id"]) == ("task", task["id"])
+        body = {"message": {**_M, "messageId": f"streamed {version}"}}
+        frames = events_of(await old.http.post("/message:stream", json=body))
+        assert {frame["kind"] for frame in frames} == {"task", "artifact-update", "status-update"}
+        assert frames[-1]["final"] is True
+    async with V1_0(served.url, {"A2A-Version": "1.0"}) as new:
+        assert (await new.http.get(f"/tasks/{task['id']}")).json()["status"]["state"] == (
+            "TASK_STATE_COMPLETED"
+        )
+
+
 # --- to the letter ------------------------------------------------------------------------------
 
 _TYPED: Final = [{"type": "text", "text": "x"}]
@@ -219,6 +279,12 @@ async def test_strictly_who_does_as_the_text_says_is_served(
         async with speaker.stream("echo", "hello") as events:
             *_, last = [step async for step in events]
         assert last.state == "completed"
+
+
+async def test_strictly_a_route_takes_no_envelope(strict: Served) -> None:
+    async with V0_3(strict.url) as old:
+        body = envelope_of("message/send", "hello")
+        assert (await old.http.post("/v1/message:send", json=body)).status_code == 422
 
 
 async def test_strictly_the_kind_of_a_message_may_be_missing(strict: Served) -> None:

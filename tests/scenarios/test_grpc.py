@@ -132,8 +132,9 @@ async def test_fields_nobody_knows_are_passed_over(rpcs: Rpcs) -> None:
 
 
 @pytest.mark.requirement("R-4.4.6-2")
-async def test_the_card_names_host_and_port_of_both_services(wire: Grpc, served: Served) -> None:
-    card = (await wire.http.get("/.well-known/agent-card.json")).json()
+async def test_the_card_names_host_and_port_of_both_services() -> None:
+    async with serving(make_agent(), advertise=("grpc",)) as served, Grpc(served.url) as wire:
+        card = (await wire.http.get("/.well-known/agent-card.json")).json()
     found = [item for item in card["supportedInterfaces"] if item["protocolBinding"] == "GRPC"]
     assert [(item["protocolVersion"], item["url"]) for item in found] == [
         ("1.0", served.url.removeprefix("http://")),

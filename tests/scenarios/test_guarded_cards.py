@@ -6,15 +6,20 @@ import json
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
+import grpc
 import pytest
 
+from dragoman import connect
 from dragoman.auth.incoming.api_key import ApiKeys
 from dragoman.auth.incoming.basic import BasicUsers
 from dragoman.auth.incoming.combining import AllOf
 from dragoman.auth.incoming.passwords import hash_password
+from dragoman.auth.outgoing.credentials import ApiKey
+from dragoman.client.discovery.card_cache import CardCache
 from dragoman.dialects.v0_1.card import decode_card as decode_card_0_1
 from dragoman.dialects.v0_3.card import decode_card as decode_card_0_3
 from dragoman.dialects.v1_0.card import decode_card as decode_card_1_0
+from dragoman.errors import UnauthenticatedError, UsageError
 from dragoman.model.cards import AgentCard
 from tests.scenarios.agents import make_agent
 from tests.scenarios.bindings import Grpc, HttpJson, JsonRpc, expect
@@ -191,3 +196,70 @@ async def test_nobody_gets_it_without_saying_who_they_are(served: Served) -> Non
             assert response.status_code == 401
             challenges = response.headers.get_list("www-authenticate")
             assert [text.split()[0] for text in challenges] == ["ApiKey", "ApiKey", "Basic"]
+
+
+# --- a card that is not for everybody -----------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+async def private() -> AsyncIterator[Served]:
+    agent = guarded_agent(auth=[Keys()])
+    async with serving(
+        agent, private_card=True, path="/bank", rate_limit_refusals="100000/min"
+    ) as place:
+        yield place
+
+
+DOORS = (CARD, "/.well-known/agent.json", f"/bank{CARD}", "/bank/.well-known/agent.json")
+EXTENDED_DOORS = ("/bank/extendedAgentCard", "/bank/v1/card", "/agent/authenticatedExtendedCard")
+
+
+@pytest.mark.parametrize("door", [*DOORS, *EXTENDED_DOORS])
+@pytest.mark.parametrize("version", ["", "1.0", "0.3", "0.2", "0.1"])
+@pytest.mark.parametrize("key", ["", "key-of-nobody"])
+async def test_a_private_card_is_shown_to_nobody_unknown(
+    private: Served, door: str, version: str, key: str
+) -> None:
+    headers = {name: text for name, text in (("A2A-Version", version), (KEY_HEADER, key)) if text}
+    async with HttpJson(private.url) as wire:
+        for verb in ("GET", "HEAD"):
+            asked = await wire.http.request(verb, door, headers={**headers, "If-None-Match": "*"})
+            # Where a door belongs to one version, it may refuse the others first.
+            assert asked.status_code in ((401,) if door in DOORS else (401, 404, 405))
+            assert "whoami" not in asked.text
+            if asked.status_code == 401:
+                assert asked.headers["www-authenticate"]
+
+
+@pytest.mark.parametrize("door", DOORS)
+async def test_a_private_card_is_shown_to_who_is_known_and_kept_by_nobody_else(
+    private: Served, door: str
+) -> None:
+    async with HttpJson(private.url) as wire:
+        found = await wire.http.get(door, headers={KEY_HEADER: "key-of-bob"})
+    assert found.status_code == 200
+    assert "whoami" in found.text
+    assert found.headers["cache-control"].startswith("private, ")
+
+
+async def test_over_grpc_there_is_no_way_around(private: Served) -> None:
+    async with Rpcs(private.url) as client:
+        call = client.channel.unary_unary(f"/{V0_3_SERVICE}/GetAgentCard")
+        with pytest.raises(grpc.aio.AioRpcError) as refused:
+            await call(b"")
+    assert refused.value.code() is grpc.StatusCode.UNAUTHENTICATED
+
+
+async def test_the_client_shows_its_key_for_a_private_card(private: Served) -> None:
+    key = ApiKey("key-of-ada", name=KEY_HEADER)
+    async with connect(private.url, auth=key, card_auth=True, cards=CardCache()) as agent:
+        assert "ada" in str((await agent.send("hello", skill="whoami")).data)
+    with pytest.raises(UnauthenticatedError):
+        async with connect(private.url, auth=key, cards=CardCache()):
+            pass
+
+
+async def test_a_card_that_nobody_could_be_shown_is_refused() -> None:
+    with pytest.raises(UsageError, match="private_card: agent 'Stage' has no authenticator"):
+        async with serving(make_agent(), private_card=True):
+            pass

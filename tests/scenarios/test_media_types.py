@@ -159,17 +159,20 @@ async def test_http_json_answers_in_its_own_type_by_default(rest: HttpJson) -> N
     ("label", "answer"),
     [
         (A2A_JSON, A2A_JSON),
+        (JSON, A2A_JSON),
+        ("application/json; charset=utf-8", A2A_JSON),
         (JSON, JSON),
-        ("application/json; charset=utf-8", JSON),
-        ("Application/A2A+JSON", A2A_JSON),
+        (A2A_JSON, JSON),
     ],
 )
-async def test_http_json_answers_in_the_type_of_the_request(
+async def test_http_json_takes_both_types_and_answers_in_what_is_accepted(
     rest: HttpJson, label: str, answer: str
 ) -> None:
-    #
+    accept = JSON if answer == JSON else "*/*"
     response = await rest.http.post(
-        "/message:send", json={"message": message()}, headers={"Content-Type": label}
+        "/message:send",
+        json={"message": message()},
+        headers={"Content-Type": label, "Accept": accept},
     )
     assert response.status_code == 200
     assert response.headers["content-type"] == answer
@@ -197,7 +200,8 @@ async def test_http_json_without_a_body_answers_in_what_is_accepted(
 
 @pytest.mark.parametrize("label", [JSON, A2A_JSON])
 async def test_an_error_is_told_in_the_same_type(rest: HttpJson, label: str) -> None:
-    response = await rest.http.post("/message:send", content=b"{}", headers={"Content-Type": label})
+    headers = {"Content-Type": JSON, "Accept": label}
+    response = await rest.http.post("/message:send", content=b"{}", headers=headers)
     assert response.status_code == 400
     assert response.headers["content-type"] == label
 
@@ -205,16 +209,17 @@ async def test_an_error_is_told_in_the_same_type(rest: HttpJson, label: str) -> 
 @pytest.mark.parametrize("label", ["text/plain", "application/xml", "multipart/form-data"])
 async def test_http_json_takes_nothing_but_json(rest: HttpJson, label: str) -> None:
     response = await rest.http.post("/message:send", content=b"{}", headers={"Content-Type": label})
-    assert response.status_code == 415
+    assert response.status_code == 400
     assert response.json()["error"] == {
-        "code": 415,
+        "code": 400,
         "status": "INVALID_ARGUMENT",
         "message": f"Content-Type must be application/json or application/a2a+json, not {label}",
         "details": [
             {
                 "@type": "type.googleapis.com/google.rpc.ErrorInfo",
-                "reason": "UNSUPPORTED_MEDIA_TYPE",
+                "reason": "CONTENT_TYPE_NOT_SUPPORTED",
                 "domain": "a2a-protocol.org",
+                "metadata": {"mediaType": label, "supportedMediaTypes": f"{JSON}, {A2A_JSON}"},
             }
         ],
     }

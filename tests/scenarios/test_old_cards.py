@@ -52,7 +52,7 @@ async def published() -> AsyncIterator[Served]:
         tenants=["acme"],
         extended_card=True,
     )
-    async with serving(agent) as served:
+    async with serving(agent, advertise=("grpc",)) as served:
         yield served
 
 
@@ -193,6 +193,21 @@ async def test_other_verbs_are_refused(http: httpx2.AsyncClient, path: str) -> N
     head = await http.head(path)
     assert (head.status_code, head.content) == (200, b"")
     assert int(head.headers["content-length"]) == len((await http.get(path)).content)
+
+
+# --- one version alone --------------------------------------------------------------------------
+
+
+async def test_a_card_of_1_0_alone_has_no_other_members() -> None:
+    async with serving(make_agent(), card="1.0") as served, V0_3(served.url) as speaker:
+        pure = await get(speaker.http, PATHS[0])
+        assert pure == await get(speaker.http, PATHS[0], "1.0")
+        assert not {"url", "protocolVersion", "preferredTransport", "additionalInterfaces"} & {
+            *pure
+        }
+        # Who asks for another version, or where older ones look, is served as ever.
+        assert (await get(speaker.http, PATHS[0], "0.3"))["protocolVersion"] == "0.3.0"
+        assert (await get(speaker.http, PATHS[1]))["url"] == f"{served.url}/"
 
 
 # --- interfaces ---------------------------------------------------------------------------------

@@ -21,7 +21,9 @@ TENANTS = ["acme", "umbrella corp", "ä"]
 @pytest.fixture(scope="module")
 async def served() -> AsyncIterator[Served]:
     """An agent with three tenants beside the default one."""
-    async with serving(make_agent(tenants=TENANTS), shutdown_grace_seconds=0) as agent:
+    async with serving(
+        make_agent(tenants=TENANTS), advertise=("grpc",), shutdown_grace_seconds=0
+    ) as agent:
         yield agent
 
 

@@ -340,7 +340,10 @@ async def test_a_body_that_is_none_is_refused(
 async def test_a_body_labelled_otherwise_is_refused(proto: V0_3Http) -> None:
     headers = {"Content-Type": "text/plain"}
     response = await proto.http.post("/v1/message:send", content=b"{}", headers=headers)
-    assert (response.status_code, response.json()["code"]) == (415, -32600)
+    assert (response.status_code, response.json()["code"]) == (415, -32005)
+    assert response.json()["data"]["supportedMediaTypes"] == (
+        "application/json, application/a2a+json"
+    )
 
 
 async def test_another_verb_is_refused(proto: V0_3Http) -> None:

@@ -33,6 +33,7 @@ __all__ = (
     "JsonRpcRequest",
     "error",
     "event_prefix",
+    "is_request",
     "read_request",
     "read_response",
     "request",
@@ -122,6 +123,15 @@ def read_request(body: bytes, *, is_lenient: bool = True) -> JsonRpcRequest:
     if _complaint_about_id(request_id):
         return _reread(body, is_lenient=is_lenient)
     return _request_of(request_id, envelope.method, bytes(envelope.params))
+
+
+def is_request(body: bytes) -> bool:
+    """Tell whether a body means to be a request, well formed or not."""
+    try:
+        members = _look(body)
+    except DECODER_ERRORS:
+        return False
+    return isinstance(members, dict) and {"jsonrpc", "method"} <= members.keys()
 
 
 def _request_of(request_id: bytes, method: str, params: bytes) -> JsonRpcRequest:

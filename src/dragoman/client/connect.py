@@ -22,7 +22,13 @@ from dragoman.client.discovery.cards import read_card
 from dragoman.client.discovery.catalog_reference import catalog_reference
 from dragoman.client.discovery.catalogs import HeldCard, locate
 from dragoman.client.discovery.finding import Address, get_card
-from dragoman.client.discovery.offers import BINDINGS, Binding, binding_named, offers_of
+from dragoman.client.discovery.offers import (
+    BINDINGS,
+    Binding,
+    binding_named,
+    offers_of,
+    with_unlisted_grpc,
+)
 from dragoman.client.following.polling import POLL_SECONDS
 from dragoman.client.retry import RetryPolicy
 from dragoman.client.service import RemoteService
@@ -95,7 +101,8 @@ async def connect(
         downgrade: also speak versions before 1.0 to an agent whose card declares a newer one, if
             the card prefers that or the agent does not understand the newer one.
         binding: ``JSONRPC``, ``HTTP+JSON`` or ``GRPC``, or several of them, the best first. Where
-            the card has none of these, its own order counts.
+            the card has none of these, gRPC is tried at the ports of HTTP if it is among them;
+            then the card's own order counts.
         tenant: the one whose interfaces to use; otherwise the card's order counts.
         headers: what goes along with every request to the origin of the address.
         auth: what can be shown to the agent, see ``dragoman.auth``.
@@ -159,18 +166,20 @@ async def connect(
             directory.check(name, found.document)
             marks = directory.marks(name, found.document)
         card = found.reading.card
+        bindings, usable = _bindings_of(binding), _usable(auth, is_guarded=name is not None)
         offers = offers_of(
             card,
             found.url,
-            bindings=_bindings_of(binding),
+            bindings=bindings,
             version=wanted,
             tenant=tenant,
-            installed=_usable(auth, is_guarded=name is not None),
+            installed=usable,
             profiles=(*found.reading.profiles, *chosen),
         )
         if not downgrade:
             newest = tuple(offer for offer in offers if offer.version >= V1_0)
             offers = newest or offers
+        offers = with_unlisted_grpc(offers, bindings, usable)
         dialer = Dialer(
             card,
             pool,

@@ -41,7 +41,7 @@ from dragoman.dialects.v0_3.codec import (
 from dragoman.dialects.v0_3.methods import METHODS as METHODS_0_3
 from dragoman.dialects.v0_3_proto.codec import V0_3_PROTO_DIALECT, V0_3_PROTO_RAW_DIALECT
 from dragoman.dialects.v0_3_proto.routes import ROUTES as ROUTES_0_3
-from dragoman.dialects.v0_3_proto.shape import is_proto_json
+from dragoman.dialects.v0_3_proto.shape import has_kinds, is_proto_json
 from dragoman.dialects.v1_0.card import CARD as CARD_1_0
 from dragoman.dialects.v1_0.codec import V1_0_DIALECT
 from dragoman.dialects.v1_0.lenient import MIXED_DIALECT
@@ -94,6 +94,8 @@ __all__ = (
     "release_of",
     "rest_shape",
     "route_dialect",
+    "route_shape",
+    "route_shape_of_origin",
     "shape_of_origin",
     "shown_profiles",
     "task_hinted",
@@ -188,7 +190,7 @@ class Release(Struct, frozen=True, kw_only=True, eq=False):
         lenient, strict: what reads its requests there, on a server of that kind.
         rest, routes: the form and the routes by which it is called over HTTP+JSON, if it is.
         bindings: those on which it is called.
-        listed: those on which our cards offer it.
+        listed: those on which our cards may offer it.
         resembles: the versions that an agent may speak whose card looks like one of this.
     """
 
@@ -478,9 +480,25 @@ def dialect_of_origin(origin: str, *, is_strict: bool) -> RpcDialect:
 # --- HTTP+JSON ----------------------------------------------------------------------------------
 
 
-def route_dialect(*, is_strict: bool) -> RestDialect:
-    """Return the dialect of the routes of 1.0."""
-    return V1_0_DIALECT if is_strict else MIXED_DIALECT
+def route_dialect(stated: Version | None, *, is_strict: bool) -> RestDialect | None:
+    """Return the dialect of a request to a route of 1.0; None where its shape has to tell.
+
+    Some clients of 0.3 leave out the /v1 of its routes. They state that version, or none, which is
+    the same (R-3.6.2-3); but so do clients of 1.0 (D1).
+    """
+    if is_strict:
+        return V1_0_DIALECT
+    return MIXED_DIALECT if stated in _NEW else None
+
+
+def route_shape(body: bytes) -> RestDialect:
+    """Return the shape in which a message is sent to a route of 1.0."""
+    return V0_3_REST_DIALECT if has_kinds(body) else MIXED_DIALECT
+
+
+def route_shape_of_origin(origin: str) -> RestDialect:
+    """Return the shape in which to speak about a task there: as it was begun over HTTP+JSON."""
+    return _ROUTE_SHAPES.get(origin, MIXED_DIALECT)
 
 
 def rest_shape(body: bytes, plain: RestDialect | None = None) -> RestDialect:
@@ -492,11 +510,13 @@ def rest_shape(body: bytes, plain: RestDialect | None = None) -> RestDialect:
     return V0_3_PROTO_DIALECT if is_proto_json(body) else plain or V0_3_REST_DIALECT
 
 
+_ROUTE_SHAPES: Final[Mapping[str, RestDialect]] = {
+    shape.name: shape for shape in (V0_3_REST_DIALECT, V0_3_REST_TYPE_DIALECT)
+}
 _SHAPES: Final[Mapping[str, RestDialect]] = {
     shape.name: shape
     for shape in (
-        V0_3_REST_DIALECT,
-        V0_3_REST_TYPE_DIALECT,
+        *_ROUTE_SHAPES.values(),
         V0_3_PROTO_RAW_DIALECT,
         *(shape for profile in PROFILES for shape in profile.origins),
     )

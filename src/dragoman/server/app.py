@@ -6,7 +6,7 @@ import logging
 from collections.abc import Coroutine
 from typing import Final, Protocol
 
-from dragoman.errors import MethodNotAllowedError
+from dragoman.errors import MethodNotAllowedError, MethodNotFoundError
 from dragoman.model.cards import AgentCard
 from dragoman.net.asgi import ASGIApp, Receive, Scope, Send
 from dragoman.net.limits import ConnectionLimits
@@ -18,6 +18,7 @@ from dragoman.server.http.calls import OLD_PREFIX, HttpCalls
 from dragoman.server.http.cards import (
     CARD_PATHS,
     JWKS_PATH,
+    OLD_EXTENDED_CARD_PATH,
     OLD_EXTENDED_CARD_PATHS,
     HttpCard,
     refuse,
@@ -86,7 +87,13 @@ class App:
         keys: PublishedKeys | None = None,
         metrics: Metrics | None = None,
         cors: Cors | None = None,
+        path: str = "",
     ) -> None:
+        """Put it together.
+
+        Args:
+            path: below which the agent is called; documents about it are also at the root.
+        """
         self.runtime: Final = runtime
         self.grpc: Final = grpc
         self.connection_limits: Final = connection_limits
@@ -96,6 +103,9 @@ class App:
         self._keys = keys
         self._metrics = metrics
         self._cors = cors
+        self._path = path
+        beside = f"{path.rpartition('/')[0]}{OLD_EXTENDED_CARD_PATH}"
+        self._extended_card_paths = OLD_EXTENDED_CARD_PATHS | {beside}
 
     @property
     def card(self) -> AgentCard:
@@ -103,7 +113,7 @@ class App:
         return self._cards.card("")
 
     def offer_grpc(self, port: int = 0) -> None:
-        """List gRPC on the card: on this port, or on the one that HTTP has.
+        """Have the card list gRPC, if settings say so: on this port, or on the one that HTTP has.
 
         For a server that passes HTTP/2 on to ``grpc``; others cannot reach it.
         """
@@ -139,9 +149,21 @@ class App:
                 return
 
     def _serve(self, exchange: Exchange) -> Coroutine[object, object, None]:
+        if self._path and not exchange.descend(self._path):
+            return self._document(exchange) or refuse(exchange, MethodNotFoundError())
         path = exchange.path
         if path in JSONRPC_PATHS:
             return self._calls.jsonrpc(exchange)
+        document = self._document(exchange)
+        if document is not None:
+            return document
+        if path == OLD_PREFIX or path.startswith(f"{OLD_PREFIX}/"):
+            return self._calls.old_rest(exchange)
+        return self._calls.rest(exchange)
+
+    def _document(self, exchange: Exchange) -> Coroutine[object, object, None] | None:
+        """Return what serves a document about the agent, or about its health; None elsewhere."""
+        path = exchange.path
         if path in CARD_PATHS:
             return self._card.card(exchange)
         if path == JWKS_PATH and self._keys is not None:
@@ -152,11 +174,9 @@ class App:
             return self._health(exchange)
         if path == METRICS_PATH and self._metrics is not None:
             return self._metrics.serve(exchange)
-        if path == OLD_PREFIX or path.startswith(f"{OLD_PREFIX}/"):
-            return self._calls.old_rest(exchange)
-        if path in OLD_EXTENDED_CARD_PATHS:
+        if path in self._extended_card_paths:
             return self._card.old_extended_card(exchange)
-        return self._calls.rest(exchange)
+        return None
 
     async def _health(self, exchange: Exchange) -> None:
         """Tell whether the process lives (healthz) and whether it can take work (readyz)."""

@@ -375,9 +375,20 @@ class _Parts:
         )
         self.signing: Final = signing_of(settings)
         self.cards: Final = PublishedCards(
-            agent, clock.now_ms(), self.authentication, self.signing, has_push=settings.push
+            agent,
+            clock.now_ms(),
+            self.authentication,
+            self.signing,
+            settings,
+            has_push=settings.push,
         )
         self.cards.check_size(settings.max_card_bytes)
+        if settings.private_card and (not self.authentication or self.authentication.needs_body):
+            # Who fetches a card has no body to sign.
+            raise UsageError(
+                f"private_card: agent {agent.name!r} has no authenticator that could tell who asks "
+                "for the card; give it auth=[...] or a file of api_keys"
+            )
         if self.authentication and settings.allow_anonymous:
             _logger.warning("allow_anonymous has no effect: this agent has authenticators")
         self.guard: Final = Guard(
@@ -436,6 +447,7 @@ class _Parts:
             keys=keys,
             metrics=metrics,
             cors=self._cors,
+            path=settings.path,
             grpc=GrpcServer(
                 dispatcher,
                 settings,

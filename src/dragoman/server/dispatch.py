@@ -7,19 +7,20 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Final, Protocol, TypeAlias, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from dragoman import telemetry
-from dragoman.bindings import rest
+from dragoman.bindings import jsonrpc, rest
 from dragoman.bindings.grpc.base import GrpcDialect
 from dragoman.bindings.jsonrpc import JsonRpcRequest
 from dragoman.bindings.rest import Match
 from dragoman.clock import Clock
 from dragoman.dialects import registry
-from dragoman.dialects.base import Dialect, Reading, Result, RpcDialect
+from dragoman.dialects.base import Dialect, Reading, RestDialect, Result, RpcDialect
 from dragoman.dialects.profiles.base import Claim, ServedProfile, Serving
 from dragoman.dialects.registry import Profiles, check_version
 from dragoman.dialects.v0_3_proto.codec import V0_3_PROTO_DIALECT, V0_3Proto
@@ -194,8 +195,11 @@ class Dispatcher:
     async def serve_route(self, exchange: Exchange, match: Match, body: bytes) -> Answer:
         """Perform an HTTP+JSON route of 1.0."""
         version = exchange.parameter(*_VERSION)
-        check_version(version, is_old=False, is_strict=self._is_strict)
-        dialect = registry.route_dialect(is_strict=self._is_strict)
+        stated = check_version(version, is_old=False, is_strict=self._is_strict)
+        dialect = registry.route_dialect(stated, is_strict=self._is_strict)
+        if dialect is None:
+            of_body, of_origin = registry.route_shape, registry.route_shape_of_origin
+            dialect = await self._shape(exchange, match, body, of_body, of_origin)
         extensions = self._activate(dialect, match.operation, exchange)
         reading = rest.read_request(match, exchange.query, body, dialect)
         return await self._perform(match.operation, reading, extensions, exchange)
@@ -203,12 +207,8 @@ class Dispatcher:
     async def serve_old_route(self, exchange: Exchange, match: Match, body: bytes) -> Answer:
         """Perform an HTTP+JSON route of 0.3, in the shape of JSON that the client uses."""
         check_version(exchange.parameter(*_VERSION), is_old=True, is_strict=self._is_strict)
-        if match.operation in _SENDS:
-            dialect = registry.rest_shape(body, self._profiles.rest_dialect)
-        else:
-            named = match.fields.get("id" if "taskId" not in match.fields else "taskId", "")
-            origin = await self._origin(match.operation, named, exchange.principal)
-            dialect = registry.shape_of_origin(origin)
+        of_body = partial(registry.rest_shape, plain=self._profiles.rest_dialect)
+        dialect = await self._shape(exchange, match, body, of_body, registry.shape_of_origin)
         extensions = self._activate(dialect, match.operation, exchange)
         reading = rest.read_request(match, exchange.query, body, dialect)
         if match.operation in _SENDS:
@@ -216,6 +216,24 @@ class Dispatcher:
                 match.operation, reading, V0_3_PROTO_DIALECT, exchange.principal
             )
         return await self._perform(match.operation, reading, extensions, exchange)
+
+    def takes_envelope(self, match: Match, body: bytes) -> bool:
+        """Tell whether a message comes to a route as a JSON-RPC request: some clients do that."""
+        return not self._is_strict and match.operation in _SENDS and jsonrpc.is_request(body)
+
+    async def _shape(
+        self,
+        exchange: Exchange,
+        match: Match,
+        body: bytes,
+        of_body: Callable[[bytes], RestDialect],
+        of_origin: Callable[[str], RestDialect],
+    ) -> RestDialect:
+        """Return the shape of JSON in which a route is called: by what is sent, or by its task."""
+        if match.operation in _SENDS:
+            return of_body(body)
+        named = match.fields.get("id" if "taskId" not in match.fields else "taskId", "")
+        return of_origin(await self._origin(match.operation, named, exchange.principal))
 
     async def serve_rpc(
         self,

@@ -20,12 +20,13 @@ from typing import Annotated, Final, Literal, NamedTuple, get_origin
 import msgspec
 from msgspec import Meta, Struct
 
-from dragoman.dialects.registry import profile_names
+from dragoman.dialects.registry import NEWEST, profile_names
 from dragoman.errors import UsageError
 from dragoman.net.limits import ConnectionLimits
 
 __all__ = (
     "AccessSettings",
+    "Advertised",
     "CardSettings",
     "ContentLimits",
     "LogFormat",
@@ -51,6 +52,9 @@ _OF_TESTS: Final = frozenset({"crash_seed", "fuzz_seed", "soak"})
 Positive = Annotated[int, Meta(ge=1)]
 Seconds = Annotated[float, Meta(ge=0)]
 Days = Annotated[float, Meta(ge=0, le=36500)]
+_PATH: Final = r"^(/(?!\.well-known)[A-Za-z0-9._~-]+)*$"
+
+Advertised = Literal["jsonrpc", "http+json", "grpc"]
 PushEvent = Literal["states", "artifacts", "messages"]
 LogLevel = Literal["debug", "info", "warning", "error"]
 LogFormat = Literal["text", "json"]
@@ -86,7 +90,18 @@ class CardSettings:
 
     Attributes:
         public_url: the address callers use, written into the card; else worked out per request.
+        path: where the agent is below its address, such as ``/a2a/v1``: JSON-RPC and HTTP+JSON of
+            every version are there. The card stays at its well-known places, and names it.
+        advertise: the bindings that the card lists: ``jsonrpc``, ``http+json``, ``grpc``. All are
+            served whether listed or not. gRPC is added to the others, which stay unless one of
+            them is named, and ``grpc_port`` lists it, too; some readers refuse a card with its
+            address, which is no URL.
         trusted_proxies: peers whose ``Forwarded`` and ``X-Forwarded-*`` headers are believed.
+        card: whose members the card has for readers who state no version: those of ``all``, side
+            by side, or of ``1.0`` alone, for readers that refuse members they do not know. Who
+            states a version gets the card as that version has it in any case.
+        private_card: show the card only to callers who show who they are, as they do to call. Such
+            callers must know without it what to show.
         card_key: files with the private keys that sign the card; the first signs, all are
             published. Needs ``public_url``.
         card_max_age_seconds: how long clients may cache the card.
@@ -95,7 +110,11 @@ class CardSettings:
     """
 
     public_url: str | None = None
+    path: Annotated[str, Meta(pattern=_PATH)] = ""
+    advertise: tuple[Advertised, ...] = ("jsonrpc", "http+json")
     trusted_proxies: tuple[str, ...] = ("127.0.0.1", "::1")
+    card: str = "all"
+    private_card: bool = False
     card_key: tuple[str, ...] = ()
     card_max_age_seconds: Annotated[int, Meta(ge=0)] = 3600
     max_card_bytes: Positive = 1024 * 1024
@@ -411,6 +430,8 @@ def load_settings(
         text = str(error)
         name = text.rpartition("$.")[2].strip("`").split("[")[0]
         raise UsageError(f"{origin.get(name, 'settings')}: {text}") from None
+    if settings.card not in ("all", newest := str(NEWEST)):
+        raise UsageError(f"{origin['card']}: the card has the members of all or of {newest}")
     for place, profile in enumerate(settings.profiles):
         if profile not in profile_names():
             raise UsageError(

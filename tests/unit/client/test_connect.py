@@ -17,6 +17,8 @@ from dragoman.errors import UsageError
 from dragoman.model.cards import AgentCapabilities, AgentInterface, AgentSkill
 from tests.support.auth.signing_cards import new_key
 from tests.support.client.fakes import Web, card, sse
+from tests.support.serving import serving
+from tests.support.testing.house import tea_house
 
 CARD = "/.well-known/agent-card.json"
 TASK = {"id": "t", "contextId": "c", "status": {"state": "TASK_STATE_COMPLETED"}}
@@ -149,6 +151,20 @@ async def test_the_preferred_binding_is_used() -> None:
         ) as agent:
             assert agent.interface is not None
             assert agent.interface.protocol_binding == binding
+
+
+@pytest.mark.parametrize("version", ["1.0", "0.3"])
+async def test_grpc_is_found_at_the_port_of_http(version: str) -> None:
+    async with (
+        serving(tea_house()) as place,
+        connect(place.url, binding="GRPC", version=version) as agent,
+    ):
+        listed = {each.protocol_binding for each in agent.card.supported_interfaces}
+        assert listed == {"JSONRPC", "HTTP+JSON"}
+        assert (await agent.send("mint")).text == "mint"
+        assert agent.interface is not None
+        spoken = (agent.interface.protocol_binding, agent.interface.protocol_version)
+        assert spoken == ("GRPC", version)
 
 
 async def test_an_interface_that_nobody_speaks_is_no_interface() -> None:

@@ -3,13 +3,17 @@
 import pytest
 
 from dragoman.dialects.base import Method
+from dragoman.dialects.negotiation import Version
 from dragoman.dialects.registry import (
+    NEWEST,
     dialect_of_origin,
     find_method,
     is_method,
     refusal_dialect,
     rest_shape,
     route_dialect,
+    route_shape,
+    route_shape_of_origin,
     shape_of_origin,
     task_hinted,
     task_named,
@@ -178,9 +182,26 @@ def test_a_task_is_asked_for_in_the_strict_words_of_its_origin(origin: str) -> N
 
 def test_the_routes_of_1_0_take_messages_of_0_3_unless_they_are_strict() -> None:  # D12
     body = send_of("kind")
-    assert route_dialect(is_strict=False).decode_request(SEND, body).answer.name == "1.0"
+    lenient, strict = (route_dialect(NEWEST, is_strict=each) for each in (False, True))
+    assert lenient is not None
+    assert lenient.decode_request(SEND, body).answer.name == "1.0"
+    assert strict is not None
     with pytest.raises(InvalidParamsError):
-        route_dialect(is_strict=True).decode_request(SEND, body)
+        strict.decode_request(SEND, body)
+
+
+@pytest.mark.parametrize("stated", [None, Version(0, 3), Version(0, 2)])
+def test_who_does_not_state_1_0_on_its_routes_is_told_by_the_shape(stated: Version | None) -> None:
+    assert route_dialect(stated, is_strict=False) is None
+    assert route_shape(send_of("kind")).decode_request(SEND, send_of("kind")).answer.name == (
+        "0.3-rest"
+    )
+    assert route_shape(send_of("type")) is V0_3_REST_DIALECT
+    for body in (b'{"message":{"role":"ROLE_USER","parts":[{"text":"x"}]}}', b"{}", b"[", b""):
+        assert route_shape(body).name == "1.0"
+    assert route_shape_of_origin("0.3-rest") is V0_3_REST_DIALECT
+    for origin in ("", "1.0", "0.3", "0.3-proto"):
+        assert route_shape_of_origin(origin).name == "1.0"
 
 
 # --- HTTP+JSON ----------------------------------------------------------------------------------

@@ -17,6 +17,12 @@ from dragoman.server.settings import (
 )
 
 
+def test_the_card_is_for_all_readers_or_for_those_of_1_0() -> None:
+    assert load_settings({"card": "1.0"}, {}).card == "1.0"
+    with pytest.raises(UsageError, match=r"^DRAGOMAN_CARD: .* all or of 1\.0$"):
+        load_settings({}, {"DRAGOMAN_CARD": "0.3"})
+
+
 def test_without_any_source_the_defaults_hold() -> None:
     assert load_settings({}, {}) == Settings()
 

@@ -78,6 +78,7 @@ _OPTIONS: Final[tuple[Option[object], ...]] = (
     ),
     serve_option("store", default=_DEFAULTS["store"], meaning="where tasks are kept"),
     serve_option("public_url", spellings=("--advertise-address",)),
+    serve_option("advertise"),
     serve_option("allow_anonymous"),
     _CARD,
     serve_option("tls_cert", meaning="certificate to show (PEM)"),

@@ -174,6 +174,12 @@ _FLAGS: Final[Mapping[str, Flag]] = {
         shown="by the database itself",
     ),
     "public_url": Flag("address callers use, for the card", "URL", shown="worked out"),
+    "path": Flag("where the agent is below its address, such as /a2a/v1", shown="at its root"),
+    "advertise": Flag(
+        "bindings that the card lists: jsonrpc, http+json, grpc; all are served", "BINDINGS"
+    ),
+    "card": Flag("whose members the card has for readers who state no version", "VERSION"),
+    "private_card": Flag("show the card only to callers who show who they are"),
     "card_key": Flag(
         "sign the card with this private key; a further one is only published",
         "FILE",

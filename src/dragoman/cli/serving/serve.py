@@ -391,11 +391,11 @@ def _banner(
     request = f'{{"message":{{{message},"role":"ROLE_USER","parts":[{{"text":"hello"}}]}}}}'
     public = f"  public: {settings.public_url}\n" if settings.public_url else ""
     return (
-        f"{title} is served at {url} (store: {without_password(settings.store)})\n"
+        f"{title} is served at {url}{settings.path} (store: {without_password(settings.store)})\n"
         f"{public}"
         f"  card:  {url}/.well-known/agent-card.json\n"
         f"  gRPC:  {grpc_targets}\n"
-        f"  try:   curl {url}/message:send -H 'Content-Type: application/a2a+json' "
+        f"  try:   curl {url}{settings.path}/message:send -H 'Content-Type: application/a2a+json' "
         f"-H 'A2A-Version: 1.0' -d '{request}'\n"
         "  stop:  Ctrl-C\n"
     )

@@ -26,9 +26,10 @@ from dragoman.client.errors import CardInvalidError, CardNotFoundError, Protocol
 from dragoman.client.transports.base import error_of_status
 from dragoman.client.transports.http_pool import HttpPool, read_body
 from dragoman.client.transports.tls import Tls
+from dragoman.dialects.base import CARD_PATH, OLD_CARD_PATH
 from dragoman.dialects.registry import NEWEST
 from dragoman.dialects.v1_0.card import encode_card
-from dragoman.errors import UsageError
+from dragoman.errors import UnauthenticatedError, UsageError
 from dragoman.model.cards import AgentCapabilities, AgentCard, AgentInterface
 
 if TYPE_CHECKING:
@@ -167,7 +168,12 @@ async def find_card(
         document = await asyncio.to_thread(_read_file, path)
         return FoundCard(read_card(document, str(path)), "", document)
     findings: list[tuple[str, str]] = []
-    for url in card_locations(str(address)):
+    refusal: UnauthenticatedError | None = None
+    given, *others = card_locations(str(address))
+    for url in (given, *others):
+        # Elsewhere at that origin there may be the card of another agent.
+        if refusal is not None and not url.startswith(f"{given.rstrip('/')}/"):
+            break
         try:
             shown = NOTHING if credentials is None else await credentials.attach(origin_of(url))
             found = await _fetch(
@@ -176,8 +182,14 @@ async def find_card(
         except _NotHereError as finding:
             findings.append((url, str(finding)))
             continue
+        except UnauthenticatedError as problem:
+            if url != given or given.endswith((CARD_PATH, OLD_CARD_PATH)):
+                raise
+            # The agent itself, which is guarded; its card may be below, for everybody.
+            refusal = problem
+            continue
         return FoundCard(read_card(found.body, found.url), found.url, found.body)
-    raise CardNotFoundError(tuple(findings))
+    raise refusal or CardNotFoundError(tuple(findings))
 
 
 def _given(address: Address) -> FoundCard | None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from dragoman.auth.outgoing.origins import origin_of
 from dragoman.client.discovery.addresses import grpc_target, reachable_url
 from dragoman.client.errors import NoInterfaceError
 from dragoman.dialects.negotiation import V1_0, Version, parse_version
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from dragoman.dialects.profiles.base import CalledProfile
     from dragoman.model.cards import AgentCard, AgentInterface
 
-__all__ = ("BINDINGS", "Binding", "Offer", "binding_named", "offers_of")
+__all__ = ("BINDINGS", "Binding", "Offer", "binding_named", "offers_of", "with_unlisted_grpc")
 
 _NAMES: Final[dict[str, Binding]] = {
     "jsonrpc": "JSONRPC",
@@ -124,6 +125,32 @@ def offers_of(
             usable, key=lambda offer: (not offer.is_declared, rank.get(offer.binding, len(rank)))
         )
     )
+
+
+def with_unlisted_grpc(
+    offers: Sequence[Offer], bindings: Sequence[Binding], installed: Collection[Binding]
+) -> tuple[Offer, ...]:
+    """Put gRPC first, at the ports of HTTP, if a caller wants it and the card has nothing wanted.
+
+    Some agents serve gRPC without listing it, because there are readers that refuse its address.
+    """
+    declared = [offer for offer in offers if offer.is_declared]
+    is_unlisted = "GRPC" in bindings and not any(each.binding in bindings for each in declared)
+    if not is_unlisted or "GRPC" not in installed:
+        return tuple(offers)
+    unlisted = [
+        Offer(
+            version=offer.version,
+            binding="GRPC",
+            url=origin_of(offer.url),
+            form=form,
+            tenant=offer.tenant,
+            is_declared=False,
+        )
+        for offer in declared
+        if (form := called_form("GRPC", offer.version))
+    ]
+    return (*_distinct(unlisted), *offers)
 
 
 def _declared(

@@ -85,8 +85,16 @@ class HttpTransport:
         self, operation: Operation, request: Request, extensions: tuple[str, ...]
     ) -> Received:
         """Perform a unary operation."""
-        sent = self._framing.requests(operation, request)[0]
         headers = {"Accept": _ACCEPT, **version_headers(self._framing.version, extensions)}
+        *others, last = self._framing.requests(operation, request)
+        for sent in others:
+            with suppress(MethodNotFoundError, MethodNotAllowedError):
+                return await self._ask(sent, operation, headers)
+        return await self._ask(last, operation, headers)
+
+    async def _ask(
+        self, sent: HttpRequest, operation: Operation, headers: dict[str, str]
+    ) -> Received:
         async with self._exchange(sent, operation, headers) as response:
             body = await read_body(response, self._max_bytes)
         _check_depth(body, sent.url)

@@ -58,8 +58,9 @@ class RpcFraming:
     def requests(self, operation: Operation, request: Request) -> tuple[HttpRequest, ...]:
         """Write a request; 0.2 has the extended card at a URL of its own (5.1)."""
         if operation is Operation.GET_EXTENDED_AGENT_CARD and self._version == _V0_2:
-            base = self._url.rstrip("/") + "/"
-            return (HttpRequest("GET", urljoin(base, _CARD_0_2), is_bare=True),)
+            # 3.2: beside the URL, which is without its last segment. Some have it below.
+            places = (urljoin(self._url, _CARD_0_2), f"{self._url.rstrip('/')}/{_CARD_0_2}")
+            return tuple(HttpRequest("GET", url, is_bare=True) for url in dict.fromkeys(places))
         method = self._dialect.method(operation)
         if method is None:
             raise UnsupportedOperationError(f"A2A {self._version} has no {operation.value}")

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from dragoman.dialects.violations import DECODER_ERRORS
 
-__all__ = ("is_proto_json",)
+__all__ = ("has_kinds", "is_proto_json")
 
 
 class _Part(Struct, gc=False):
@@ -51,10 +51,21 @@ def is_proto_json(body: bytes) -> bool:
     role = message.role
     if isinstance(role, str) and role.startswith(_PROTO_ROLE):
         return True
-    return not (
-        role in _SCHEMA_ROLES
-        or _is_given(message.kind)
-        or any(_is_given(part.kind, part.type) for part in message.parts or ())
+    return not (role in _SCHEMA_ROLES or _has_kinds(message))
+
+
+def has_kinds(body: bytes) -> bool:
+    """Tell whether the body of a send has ``kind`` or ``type``, as the JSON schemas alone do."""
+    try:
+        message = _decode(body).message
+    except DECODER_ERRORS:
+        return False
+    return message is not None and _has_kinds(message)
+
+
+def _has_kinds(message: _Message) -> bool:
+    return _is_given(message.kind) or any(
+        _is_given(part.kind, part.type) for part in message.parts or ()
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from email.utils import formatdate, parsedate_to_datetime
 from functools import lru_cache, reduce
 from typing import TYPE_CHECKING, Final, Protocol, cast
@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from dragoman.auth.incoming.combining import Alternative, Combination
 from dragoman.dialects.negotiation import Version
-from dragoman.dialects.registry import RELEASES, Release, release_of
+from dragoman.dialects.registry import BINDINGS, RELEASES, Binding, Release, release_of
 from dragoman.errors import UsageError
 from dragoman.model.base import JsonObject
 from dragoman.model.cards import (
@@ -28,6 +28,7 @@ from dragoman.model.cards import (
 from dragoman.model.security import SecurityRequirement, StringList
 from dragoman.server.admission.authorization import Policy, Sharing
 from dragoman.server.admission.client_address import grpc_address
+from dragoman.server.settings import CardSettings
 
 if TYPE_CHECKING:
     from dragoman.extensions.base import CardFacts, Presence
@@ -203,14 +204,16 @@ class PublishedCards:
         started_ms: int,
         authentication: Combination | None = None,
         signing: CardSigning | None = None,
+        settings: CardSettings | None = None,
         *,
         has_push: bool = False,
     ) -> None:
-        """Check what will be published. Without ``grpc_port`` gRPC is not offered.
+        """Check what will be published.
 
         Args:
             authentication: what callers must show; it is what is enforced.
             signing: signs what is handed out.
+            settings: what it lists, if not what is usual.
             has_push: whether webhooks can be registered.
 
         Raises:
@@ -225,6 +228,12 @@ class PublishedCards:
         capabilities_of(agent)
         self._agent = agent
         self._has_push = has_push
+        settings = settings or CardSettings()
+        self._path = settings.path
+        self._advertised = {each for each in BINDINGS if each.lower() in settings.advertise}
+        # A signature covers one form of the card and no other (0.x reference, 5.2), so each form
+        # is a document of its own.
+        self._is_merged = settings.card == "all" and signing is None
         self._signing = signing
         self._schemes = authentication.schemes if authentication else {}
         self._requirements = authentication.requirements if authentication else ()
@@ -245,7 +254,10 @@ class PublishedCards:
             self._file.cache_clear()
 
     def offer_grpc(self, port: int) -> None:
-        """List gRPC among the interfaces: on this port, or with 0 on the port of HTTP."""
+        """Have gRPC listed if that is wished: on this port, or with 0 on the port of HTTP.
+
+        A port of its own is listed in any case: nobody would find it.
+        """
         self._grpc_port = port
         self._file.cache_clear()
 
@@ -256,7 +268,7 @@ class PublishedCards:
         skills: Sequence[AgentSkill] | None = None,
         tenants: Sequence[str] | None = None,
     ) -> AgentCard:
-        """Return the card of the agent as reached under ``base_url``.
+        """Return the card of the agent whose address is ``base_url``.
 
         Args:
             skills: those to list; the public ones unless given.
@@ -268,7 +280,7 @@ class PublishedCards:
         return AgentCard(
             name=(facts and facts.name) or agent.name,
             description=(facts and facts.description) or agent.description or agent.name,
-            supported_interfaces=self._interfaces(base_url.rstrip("/"), served),
+            supported_interfaces=self._interfaces(base_url.rstrip("/") + self._path, served),
             provider=agent.provider,
             version=agent.version,
             documentation_url=agent.documentation_url,
@@ -303,11 +315,12 @@ class PublishedCards:
         return replace(skill, security_requirements=requirements)
 
     def _interfaces(self, base: str, tenants: Sequence[str]) -> tuple[AgentInterface, ...]:
-        urls = {"JSONRPC": f"{base}/"}
+        urls: dict[Binding, str] = {"JSONRPC": f"{base}/"}
         if not self._is_rpc_alone:
             urls["HTTP+JSON"] = base
-        if self._grpc_port is not None and not self._is_rpc_alone:
-            urls["GRPC"] = grpc_address(base, self._grpc_port)
+            if self._grpc_port or (self._grpc_port == 0 and "GRPC" in self._advertised):
+                # Q-10: the gRPC libraries of 0.3 and of 1.0 alike are given it as it stands.
+                urls["GRPC"] = grpc_address(base, self._grpc_port)
         return tuple(
             AgentInterface(
                 url=urls[binding],
@@ -319,9 +332,17 @@ class PublishedCards:
             # 0.x reference, 5.2: readers of the older versions know no tenants.
             for tenant in tenants
             if not tenant or release.card.has_tenants
-            for binding in release.listed
-            if binding in urls
+            for binding in self._listed(release, urls)
         )
+
+    def _listed(self, release: Release, urls: Collection[Binding]) -> Iterator[Binding]:
+        """Return the bindings on which a version is listed: by one over HTTP/1.1 at least."""
+        served: list[Binding] = [binding for binding in release.listed if binding in urls]
+        over_http: list[Binding] = [binding for binding in served if binding != "GRPC"]
+        named: list[Binding] = [each for each in over_http if each in self._advertised]
+        yield from named or over_http
+        if "GRPC" in served:
+            yield "GRPC"
 
     def file(
         self, base_url: str, version: Version | None = None, *, is_old_place: bool = False
@@ -329,8 +350,8 @@ class PublishedCards:
         """Return the card as bytes: as a version has it, or one that readers of all can read.
 
         Args:
-            is_old_place: it is asked for where 0.1 and 0.2 look. That makes a difference if the
-                card is signed, and no version is named.
+            is_old_place: it is asked for where 0.1 and 0.2 look. That makes a difference if no
+                version is named, and the card is not one for all readers.
         """
         # Callers choose the version: one that nobody knows is none, and takes no room in memory.
         release = release_of(version)
@@ -339,10 +360,8 @@ class PublishedCards:
 
     def _forms(self, *, is_old_place: bool) -> tuple[Release, ...]:
         """Return the versions whose readers one card is for."""
-        if self._signing is None:
+        if self._is_merged:
             return RELEASES
-        # A signature covers one form of the card and no other (0.x reference, 5.2), so each form
-        # is a document of its own.
         unsigned = tuple(release for release in RELEASES if not release.card.is_signed)
         return unsigned if is_old_place else RELEASES[:1]
 

@@ -28,7 +28,13 @@ from dragoman.server.admission.authentication import Guard
 from dragoman.server.admission.rate_limits import refusal_headers
 from dragoman.server.dispatch import Answer, Dispatcher
 from dragoman.server.http.exchange import DisconnectedError, Exchange
-from dragoman.server.http.media import EVENT_STREAM, JSON, check_is_json, rest_content_type
+from dragoman.server.http.media import (
+    EVENT_STREAM,
+    JSON,
+    check_is_json,
+    check_is_rest_json,
+    rest_content_type,
+)
 from dragoman.server.tasks.background import BackgroundTasks
 
 __all__ = ("OLD_PREFIX", "HttpCalls", "SseRenderer", "error_headers")
@@ -67,12 +73,20 @@ class HttpCalls:
 
     async def jsonrpc(self, exchange: Exchange) -> None:
         """Answer a JSON-RPC call of any version."""
-        envelope: JsonRpcRequest | None = None
         exchange.profile = self._profiles.at(exchange.path)
+        await self._answer_envelope(exchange, self._receive)
+
+    async def _receive(self, exchange: Exchange) -> JsonRpcRequest:
+        await self._enter(exchange)
+        _check_is_post(exchange.method)
+        return await self._open(exchange)
+
+    async def _answer_envelope(
+        self, exchange: Exchange, receive: Callable[[Exchange], Awaitable[JsonRpcRequest]]
+    ) -> None:
+        envelope: JsonRpcRequest | None = None
         try:
-            await self._enter(exchange)
-            _check_is_post(exchange.method)
-            envelope = await self._open(exchange)
+            envelope = await receive(exchange)
             answer = await self._dispatcher.serve_envelope(exchange, envelope)
         except DisconnectedError:
             raise
@@ -193,8 +207,9 @@ class HttpCalls:
             if match.verb == "POST":
                 body = await exchange.read_body(self._guard)
                 if body:
-                    check_is_json(exchange.headers)
-            answer = await serve(exchange, match, body)
+                    check_is_rest_json(exchange.headers)
+            is_enveloped = self._dispatcher.takes_envelope(match, body)
+            answer = None if is_enveloped else await serve(exchange, match, body)
         except DisconnectedError:
             raise
         except Exception as problem:  # noqa: BLE001 - whatever went wrong, the peer gets an answer
@@ -202,8 +217,12 @@ class HttpCalls:
             status, body = dialect.encode_http_error(error)
             await exchange.reply(status, content_type, body, error_headers(error))
         else:
-            if answer.events is None:
-                await exchange.reply(200, content_type, answer.body, answer.headers)
+            if answer is None:
+                await self._answer_envelope(exchange, self._open)
+            elif answer.events is None:
+                # R03-3.2.3-2: what is of 0.3 is plain JSON, wherever it was asked for.
+                label = JSON if answer.dialect.has_final else content_type
+                await exchange.reply(200, label, answer.body, answer.headers)
             else:
                 await self._stream(
                     exchange,

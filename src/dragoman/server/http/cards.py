@@ -23,15 +23,25 @@ from dragoman.server.http.exchange import Exchange
 from dragoman.server.http.media import JSON
 from dragoman.server.settings import CardSettings
 
-__all__ = ("CARD_PATHS", "JWKS_PATH", "OLD_EXTENDED_CARD_PATHS", "HttpCard", "refuse")
+__all__ = (
+    "CARD_PATHS",
+    "JWKS_PATH",
+    "OLD_EXTENDED_CARD_PATH",
+    "OLD_EXTENDED_CARD_PATHS",
+    "HttpCard",
+    "refuse",
+)
 
 CARD_PATHS: Final = frozenset({CARD_PATH, OLD_CARD_PATH})
 """Where any version looks for the card."""
 
+OLD_EXTENDED_CARD_PATH: Final = "/agent/authenticatedExtendedCard"
+"""Where 0.2 has the extended card: beside the URL of the agent (0.x reference, 3.2)."""
+
 OLD_EXTENDED_CARD_PATHS: Final = frozenset(
-    {"/agent/authenticatedExtendedCard", "/api/agent/authenticatedExtendedCard"}
+    {OLD_EXTENDED_CARD_PATH, f"/api{OLD_EXTENDED_CARD_PATH}"}
 )
-"""Beside each URL that the agent has (0.x reference, 3.2)."""
+"""Beside each URL at which the agent answers."""
 
 JWKS_PATH: Final = "/.well-known/jwks.json"
 """Where the public keys are that verify the card and notifications, if they are signed."""
@@ -59,10 +69,12 @@ class HttpCard:
         self._dispatcher = dispatcher
         self._guard = guard
         self._settings = settings
+        scope = b"private" if settings.private_card else b"public"
+        self._caching = b"%b, max-age=%d" % (scope, settings.card_max_age_seconds)
         self._addressing = Addressing(settings.public_url, settings.trusted_proxies)
 
     async def card(self, exchange: Exchange) -> None:
-        """Serve the card: to anybody, without asking for a version (Q-09) or for credentials.
+        """Serve the card: to anybody unless it is private, without asking for a version (Q-09).
 
         Who states one gets the card as that version has it; all others one for all readers.
         """
@@ -70,9 +82,12 @@ class HttpCard:
             await refuse(exchange, MethodNotAllowedError(_READING))
             return
         try:
-            self._guard.meet(exchange)
-        except A2AError as error:
-            await refuse(exchange, error)
+            if self._settings.private_card:
+                exchange.principal = await self._guard.enter(exchange)
+            else:
+                self._guard.meet(exchange)
+        except Exception as problem:  # noqa: BLE001 - whatever went wrong, the peer gets an answer
+            await refuse(exchange, self._dispatcher.explain(problem))
             return
         await self._cards.refresh()
         file = self._cards.file(
@@ -83,7 +98,7 @@ class HttpCard:
         validators = (
             (b"etag", file.etag.encode()),
             (b"last-modified", file.last_modified.encode()),
-            (b"cache-control", b"public, max-age=%d" % self._settings.card_max_age_seconds),
+            (b"cache-control", self._caching),
             (b"vary", _VARIES),
         )
         headers = exchange.headers

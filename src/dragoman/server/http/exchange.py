@@ -131,6 +131,13 @@ class Exchange:
         # Every endpoint answers with and without a slash at its end, never by redirect.
         self.path: Final = path.rstrip("/") or "/"
 
+    def descend(self, prefix: str) -> bool:
+        """Make the path relative to a prefix; tell whether it is below it."""
+        if not f"{self.path}/".startswith(f"{prefix}/"):
+            return False
+        self.path = self.path[len(prefix) :] or "/"
+        return True
+
     @property
     def takes_stream(self) -> bool:
         """Tell whether the client says that it takes a stream for an answer."""

@@ -408,7 +408,8 @@ def test_grpc_may_have_a_port_of_its_own(folder: Path) -> None:
 def test_a_call_of_grpc_reaches_the_agent_and_its_card_says_where(folder: Path) -> None:
     message = Message(message_id="m-1", role=Role.USER, parts=(Part(text="hello"),))
     request = V1_0_GRPC.encode_request(Operation.SEND_MESSAGE, SendMessageRequest(message=message))
-    with running(folder, "bot.py", "--port", "0", "--store", "memory:") as server:
+    arguments = ("bot.py", "--port", "0", "--store", "memory:", "--advertise", "grpc")
+    with running(folder, *arguments) as server:
         card = json.loads(get(f"{server.url}/.well-known/agent-card.json"))
         offered = [i["url"] for i in card["supportedInterfaces"] if i["protocolBinding"] == "GRPC"]
         assert offered
@@ -418,6 +419,53 @@ def test_a_call_of_grpc_reaches_the_agent_and_its_card_says_where(folder: Path) 
         task = V1_0_GRPC.decode_result(Operation.SEND_MESSAGE, answer)
         assert isinstance(task, Task)
         assert task.artifacts[0].parts[0].text == "hello"
+        assert server.stop() == 0
+
+
+def test_every_address_on_the_card_is_a_url_unless_grpc_is_asked_for(folder: Path) -> None:
+    with running(folder, "bot.py", "--port", "0", "--store", "memory:") as server:
+        card = json.loads(get(f"{server.url}/.well-known/agent-card.json"))
+        offered = [*card["supportedInterfaces"], *card["additionalInterfaces"]]
+        assert {interface["url"].rstrip("/") for interface in offered} == {server.url}
+        # It is served all the same, and the banner says where.
+        target = server.url.removeprefix("http://")
+        assert f"  gRPC:  {target}\n" in server.output
+        assert healthy(target)
+        assert server.stop() == 0
+
+
+@pytest.mark.parametrize(
+    ("flags", "variables"),
+    [
+        (("--advertise", "grpc"), {}),
+        ((), {"DRAGOMAN_ADVERTISE": "jsonrpc,http+json,grpc"}),
+        (("--grpc-port", "0"), {}),
+    ],
+)
+def test_grpc_is_on_the_card_when_asked_for(
+    folder: Path, flags: tuple[str, ...], variables: dict[str, str]
+) -> None:
+    arguments = ("bot.py", "--port", "0", "--store", "memory:", *flags)
+    with running(folder, *arguments, **variables) as server:
+        card = json.loads(get(f"{server.url}/.well-known/agent-card.json"))
+        port = server.output.partition("  gRPC:  ")[2].partition("\n")[0].split(" ")[-1]
+        address = f"127.0.0.1:{port.rpartition(':')[2]}"
+        for listed in (card["supportedInterfaces"], card["additionalInterfaces"]):
+            urls = [i["url"] for i in listed if "GRPC" in i.values()]
+            assert set(urls) == {address}
+        assert healthy(address)
+        assert server.stop() == 0
+
+
+def test_the_banner_names_the_path(folder: Path) -> None:
+    arguments = ("bot.py", "--port", "0", "--store", "memory:", "--path", "/a2a/v1")
+    with running(folder, *arguments) as server:
+        assert server.url.endswith("/a2a/v1")
+        root = server.url.removesuffix("/a2a/v1")
+        assert f"curl {server.url}/message:send " in server.output
+        assert f"  card:  {root}/.well-known/agent-card.json\n" in server.output
+        card = json.loads(get(f"{root}/.well-known/agent-card.json"))
+        assert card["url"] == f"{server.url}/"
         assert server.stop() == 0
 
 

@@ -113,6 +113,15 @@ async def test_a_card_that_is_locked_or_a_host_that_is_down_is_told() -> None:
         await find(Places(**{NEW: httpx2.Response(503), OLD: here()}))
 
 
+async def test_the_card_of_an_agent_that_is_locked_is_looked_for_below_it_alone() -> None:
+    locked = httpx2.Response(401, headers={"www-authenticate": "Bearer"})
+    below = Places(**{"/x": locked, f"/x{NEW}": here()})
+    assert (await find(below, "http://agent.test/x")).url == f"http://agent.test/x{NEW}"
+    # At the root there may be the card of another agent.
+    with pytest.raises(UnauthenticatedError):
+        await find(Places(**{"/x": locked, NEW: here()}), "http://agent.test/x")
+
+
 async def test_a_card_may_not_be_endless() -> None:
     large = httpx2.Response(200, content=b" " * (MAX_CARD_BYTES + 1))
     with pytest.raises(ProtocolError, match="more than"):

@@ -21,6 +21,7 @@ from dragoman.server.cards.card import (
     capabilities_of,
     is_fresh,
 )
+from dragoman.server.settings import Advertised, CardSettings
 from dragoman.service.principal import Principal
 
 STARTED_MS = 1_767_225_600_999
@@ -131,8 +132,46 @@ def test_every_binding_of_every_tenant_is_declared_the_default_first() -> None:
     assert not any("tenant" in i for i in interfaces[len(ours) :])
 
 
+def listed(settings: CardSettings, grpc_port: int | None = 0) -> dict[str, list[str]]:
+    """Return the bindings on the card of each version."""
+    desk = PublishedCards(Described(), STARTED_MS, settings=settings)
+    if grpc_port is not None:
+        desk.offer_grpc(grpc_port)
+    found: dict[str, list[str]] = {}
+    for interface in json.loads(desk.file(BASE).body)["supportedInterfaces"]:
+        found.setdefault(interface["protocolVersion"], []).append(interface["protocolBinding"])
+    return found
+
+
+@pytest.mark.parametrize(
+    ("advertise", "expected"),
+    [
+        (("jsonrpc", "http+json"), ["JSONRPC", "HTTP+JSON"]),
+        (("jsonrpc", "http+json", "grpc"), ["JSONRPC", "HTTP+JSON", "GRPC"]),
+        (("grpc",), ["JSONRPC", "HTTP+JSON", "GRPC"]),
+        (("jsonrpc",), ["JSONRPC"]),
+        (("http+json", "grpc"), ["HTTP+JSON", "GRPC"]),
+        ((), ["JSONRPC", "HTTP+JSON"]),
+    ],
+)
+def test_a_card_lists_what_is_advertised(
+    advertise: tuple[Advertised, ...], expected: list[str]
+) -> None:
+    # The oldest have one binding, and are listed with it whatever is named.
+    older = {"0.2": ["JSONRPC"], "0.1": ["JSONRPC"]}
+    assert listed(CardSettings(advertise=advertise)) == {"1.0": expected, "0.3": expected, **older}
+
+
+def test_a_port_for_grpc_alone_is_listed_unasked() -> None:
+    assert "GRPC" in listed(CardSettings(), 9090)["1.0"]
+
+
+def test_grpc_that_nobody_serves_is_not_listed() -> None:
+    assert "GRPC" not in listed(CardSettings(advertise=("grpc",)), None)["1.0"]
+
+
 def test_grpc_is_declared_where_it_is_offered() -> None:
-    desk = PublishedCards(Described(), STARTED_MS)
+    desk = PublishedCards(Described(), STARTED_MS, settings=CardSettings(advertise=("grpc",)))
     assert "GRPC" not in desk.file(BASE).body.decode()
     desk.offer_grpc(0)
     shared = json.loads(desk.file(BASE).body)["supportedInterfaces"]
@@ -170,6 +209,16 @@ def test_one_document_serves_readers_of_all_versions() -> None:
     merged = published(Described(), version=None)
     for version in (V1_0, Version(0, 3), V0_1):
         assert facts(merged) >= facts(published(Described(), version=version))
+
+
+def test_a_card_may_have_the_members_of_1_0_alone() -> None:
+    desk = PublishedCards(Described(), STARTED_MS, settings=CardSettings(card="1.0"))
+    assert desk.file(BASE) == desk.file(BASE, V1_0)
+    assert desk.file(BASE, V0_3) != desk.file(BASE, V1_0)
+    # Readers of 0.1 and 0.2 look elsewhere, and find theirs.
+    old = json.loads(desk.file(BASE, is_old_place=True).body)
+    assert old["url"] == f"{BASE}/"
+    assert "supportedInterfaces" not in old
 
 
 def test_a_version_that_is_not_served_gets_the_document_for_all() -> None:

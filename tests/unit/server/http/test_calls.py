@@ -93,12 +93,12 @@ async def test_http_json_is_served_beside_it(path: str) -> None:
     assert response.json["task"]["status"]["state"] == "TASK_STATE_COMPLETED"
 
 
-async def test_http_json_is_answered_in_the_type_it_came_in() -> None:
+async def test_http_json_is_answered_in_its_own_type_whatever_it_came_in() -> None:
     async with calling() as client:
         response = await client.request(
             "POST", "/message:send", json.dumps(SEND).encode(), content_type="application/json"
         )
-        assert response.headers["content-type"] == "application/json"
+        assert response.headers["content-type"] == "application/a2a+json"
 
 
 @pytest.mark.requirement("R-11.7-1", "R-11.1-2")
@@ -131,7 +131,9 @@ async def test_http_json_errors_have_their_status(
 async def test_a_body_that_is_labelled_as_something_else_is_refused() -> None:
     async with calling() as client:
         response = await client.request("POST", "/message:send", b"{}", content_type="text/plain")
-        assert response.status == 415
+        assert response.status == 400
+        reason = response.json["error"]["details"][0]["reason"]
+        assert reason == "CONTENT_TYPE_NOT_SUPPORTED"
 
 
 async def test_a_label_without_a_body_does_not_matter() -> None:

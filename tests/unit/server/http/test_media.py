@@ -47,12 +47,22 @@ def test_of_a_long_label_the_beginning_is_told() -> None:
 @pytest.mark.parametrize(
     ("headers", "expected"),
     [
-        # In what the request was made of.
-        ({b"content-type": JSON_TYPE}, JSON),
-        ({b"content-type": f"{A2A_TYPE}; charset=utf-8"}, A2A_JSON),
-        ({b"content-type": JSON_TYPE, b"accept": A2A_TYPE}, JSON),
-        # A request without a body says what it takes.
+        # What the request is made of does not count.
+        ({b"content-type": JSON_TYPE}, A2A_JSON),
+        ({b"content-type": JSON_TYPE, b"accept": A2A_TYPE}, A2A_JSON),
+        ({b"content-type": A2A_TYPE, b"accept": JSON_TYPE}, JSON),
         ({b"accept": JSON_TYPE}, JSON),
+        ({b"accept": f"{JSON_TYPE}, text/event-stream"}, JSON),
+        # What is named is preferred to what a range covers, if that is not liked better.
+        ({b"accept": f"{JSON_TYPE}, text/plain, */*"}, JSON),
+        ({b"accept": f"{JSON_TYPE};q=0.5, */*"}, A2A_JSON),
+        ({b"accept": f"{JSON_TYPE};q=0.9, {A2A_TYPE};q=0.8"}, JSON),
+        ({b"accept": f"{JSON_TYPE};q=0.8, {A2A_TYPE};q=0.9"}, A2A_JSON),
+        ({b"accept": f"*/*, {A2A_TYPE};q=0"}, JSON),
+        ({b"accept": f"{JSON_TYPE};q=0"}, A2A_JSON),
+        ({b"accept": f"{JSON_TYPE};q=high"}, JSON),
+        ({b"accept": "application/*"}, A2A_JSON),
+        ({b"accept": ",;,"}, A2A_JSON),
         ({b"accept": f"text/html, {JSON_TYPE};q=0.9"}, JSON),
         ({b"accept": f"{JSON_TYPE}, {A2A_TYPE}"}, A2A_JSON),
         ({b"accept": "*/*"}, A2A_JSON),
@@ -61,7 +71,7 @@ def test_of_a_long_label_the_beginning_is_told() -> None:
         ({}, A2A_JSON),
     ],
 )
-def test_the_answer_comes_in_the_type_of_the_question(
+def test_the_answer_comes_in_the_type_of_a2a_unless_the_other_is_preferred(
     headers: dict[bytes, str], expected: bytes
 ) -> None:
     assert rest_content_type(headers, force_json=False) == expected
