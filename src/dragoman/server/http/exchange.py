@@ -129,7 +129,7 @@ class Exchange:
         if self.root_path and f"{path}/".startswith(f"{self.root_path}/"):
             path = path[len(self.root_path) :]
         # Every endpoint answers with and without a slash at its end, never by redirect.
-        self.path: Final = path.rstrip("/") or "/"
+        self.path: str = path.rstrip("/") or "/"
 
     def descend(self, prefix: str) -> bool:
         """Make the path relative to a prefix; tell whether it is below it."""
