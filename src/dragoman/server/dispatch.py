@@ -22,7 +22,7 @@ from dragoman.dialects import registry
 from dragoman.dialects.base import Dialect, Reading, Result, RpcDialect
 from dragoman.dialects.profiles.base import Claim, ServedProfile, Serving
 from dragoman.dialects.registry import Profiles, check_version
-from dragoman.dialects.v0_3_proto.codec import V0_3_PROTO_DIALECT, V0_3Proto
+from dragoman.dialects.v0_3_proto.codec import V0_3Proto
 from dragoman.errors import (
     A2AError,
     InternalError,
@@ -92,7 +92,11 @@ class ServiceHost(Protocol):
 
 
 class Dispatcher:
-    """Performs operations for the bindings."""
+    """Performs operations for the bindings.
+
+    Attributes:
+        is_strict: requests are read by the letter of their version.
+    """
 
     def __init__(
         self,
@@ -113,7 +117,7 @@ class Dispatcher:
         self._validator = validator
         self._addressing = addressing
         self._caller_limits = caller_limits or CallerLimits(RateSettings(), host.clock)
-        self._is_strict = is_strict
+        self.is_strict = is_strict
 
     def refusal_dialect(self, exchange: Exchange, method: str) -> RpcDialect:
         """Return the dialect in which to refuse a request for this method."""
@@ -123,7 +127,7 @@ class Dispatcher:
         if profile is not None and profile.owns_path and not registry.is_newest_method(method):
             return profile.dialect
         version = exchange.parameter(*_VERSION)
-        return registry.refusal_dialect(method, version, is_strict=self._is_strict)
+        return registry.refusal_dialect(method, version, is_strict=self.is_strict)
 
     async def serve_envelope(self, exchange: Exchange, envelope: JsonRpcRequest) -> Answer:
         """Perform what a JSON-RPC request asks for, in whatever dialect it is."""
@@ -136,14 +140,14 @@ class Dispatcher:
         """Perform a JSON-RPC method of a version of A2A."""
         version = exchange.parameter(*_VERSION)
         dialect, operation, is_shared = registry.find_method(
-            method, version, is_strict=self._is_strict
+            method, version, is_strict=self.is_strict
         )
         if operation is Operation.GET_TASK and self._wants_stream(exchange, params):
             operation = Operation.SUBSCRIBE_TO_TASK
         if is_shared:
             named = registry.task_named(operation, params)
             origin = await self._origin(operation, named, exchange.principal)
-            dialect = registry.dialect_of_origin(origin, is_strict=self._is_strict)
+            dialect = registry.dialect_of_origin(origin, is_strict=self.is_strict)
         exchange.dialect = dialect
         extensions = self._activate(dialect, operation, exchange)
         reading = dialect.decode_request(operation, params)
@@ -194,17 +198,19 @@ class Dispatcher:
     async def serve_route(self, exchange: Exchange, match: Match, body: bytes) -> Answer:
         """Perform an HTTP+JSON route of 1.0."""
         version = exchange.parameter(*_VERSION)
-        check_version(version, is_old=False, is_strict=self._is_strict)
-        dialect = registry.route_dialect(is_strict=self._is_strict)
+        check_version(version, is_old=False, is_strict=self.is_strict)
+        dialect = registry.route_dialect(is_strict=self.is_strict)
         extensions = self._activate(dialect, match.operation, exchange)
         reading = rest.read_request(match, exchange.query, body, dialect)
         return await self._perform(match.operation, reading, extensions, exchange)
 
     async def serve_old_route(self, exchange: Exchange, match: Match, body: bytes) -> Answer:
         """Perform an HTTP+JSON route of 0.3, in the shape of JSON that the client uses."""
-        check_version(exchange.parameter(*_VERSION), is_old=True, is_strict=self._is_strict)
+        check_version(exchange.parameter(*_VERSION), is_old=True, is_strict=self.is_strict)
         if match.operation in _SENDS:
-            dialect = registry.rest_shape(body, self._profiles.rest_dialect)
+            dialect = registry.rest_shape(
+                body, self._profiles.rest_dialect, is_strict=self.is_strict
+            )
         else:
             named = match.fields.get("id" if "taskId" not in match.fields else "taskId", "")
             origin = await self._origin(match.operation, named, exchange.principal)
@@ -213,7 +219,10 @@ class Dispatcher:
         reading = rest.read_request(match, exchange.query, body, dialect)
         if match.operation in _SENDS:
             reading = await self._recall(
-                match.operation, reading, V0_3_PROTO_DIALECT, exchange.principal
+                match.operation,
+                reading,
+                registry.proto_shape(is_strict=self.is_strict),
+                exchange.principal,
             )
         return await self._perform(match.operation, reading, extensions, exchange)
 
@@ -226,7 +235,7 @@ class Dispatcher:
     ) -> Answer:
         """Perform a gRPC method; ``dialect`` is the one of its service."""
         stated = incoming.headers.get(b"a2a-version")
-        check_version(stated, is_old=dialect.has_final, is_strict=self._is_strict)
+        check_version(stated, is_old=dialect.has_final, is_strict=self.is_strict)
         extensions = self._activate(dialect, operation, incoming)
         reading = dialect.decode_request(operation, params)
         if dialect.has_final:
@@ -273,7 +282,7 @@ class Dispatcher:
 
     def _wants_stream(self, exchange: Exchange, params: bytes) -> bool:
         """Tell whether a task is to be followed by getting it as a stream (D16)."""
-        if self._is_strict or b'"taskId"' not in params:
+        if self.is_strict or b'"taskId"' not in params:
             return False
         return exchange.takes_stream
 

@@ -132,7 +132,9 @@ class HttpCalls:
         try:
             check_is_json(exchange.headers)
             body = await exchange.read_body(self._guard)
-            return jsonrpc.read_request(body, is_lenient=not is_owned)
+            return jsonrpc.read_request(
+                body, is_lenient=not is_owned, needs_version=self._dispatcher.is_strict
+            )
         except (A2AError, BadEnvelopeError) as refused:
             if profile is None or not profile.is_default(exchange):
                 raise
