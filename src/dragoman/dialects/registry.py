@@ -20,6 +20,7 @@ from importlib import import_module
 from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import fields
 
 from dragoman.dialects import negotiation
 from dragoman.dialects.base import CardRules, Evidence, Method, RestDialect, RpcDialect
@@ -319,6 +320,22 @@ def _refusal(
     )
 
 
+_CARD_MEMBERS: Final = frozenset(
+    (
+        *(field.encode_name for field in fields(AgentCard)),
+        # Of the versions before 1.0.
+        "additionalInterfaces",
+        "authentication",
+        "preferredTransport",
+        "protocolVersion",
+        "security",
+        "supportsAuthenticatedExtendedCard",
+        "supportsExtendedAgentCard",
+        "url",
+    )
+)
+
+
 def read_card(data: bytes, place: str) -> tuple[AgentCard, tuple[CalledProfile, ...]]:
     """Read a card of any version that was found at ``place``, and tell what profiles it shows.
 
@@ -338,7 +355,9 @@ def read_card(data: bytes, place: str) -> tuple[AgentCard, tuple[CalledProfile, 
             if is_named or (holds is not None and holds(members, place)):
                 # What is laid out in a way of its own leaves nothing open.
                 shown = () if weight is Evidence.SHAPE else profiles
-                return release.card.read(members, data, place), shown
+                card = release.card.read(members, data, place)
+                others = {n: value for n, value in members.whole.items() if n not in _CARD_MEMBERS}
+                return card.with_others(others) if others else card, shown
     raise AssertionError("the oldest version is always likely")
 
 

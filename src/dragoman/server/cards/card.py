@@ -265,10 +265,11 @@ class PublishedCards:
         agent, facts = self._agent, self._facts
         listed = agent.skills if skills is None else skills
         served = ("", *agent.tenants) if tenants is None else tenants
+        base = (facts and facts.url) or base_url
         return AgentCard(
             name=(facts and facts.name) or agent.name,
             description=(facts and facts.description) or agent.description or agent.name,
-            supported_interfaces=self._interfaces(base_url.rstrip("/"), served),
+            supported_interfaces=self._interfaces(base.rstrip("/"), served),
             provider=agent.provider,
             version=agent.version,
             documentation_url=agent.documentation_url,
