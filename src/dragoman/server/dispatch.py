@@ -162,7 +162,7 @@ class Dispatcher:
         claim = profile.claims(exchange, envelope.method, envelope.params, is_known=is_known)
         if claim is not Claim.ASK_TASK:
             return claim is Claim.YES
-        operation = profile.find_method(envelope.method, exchange).operation
+        operation = profile.find_method(envelope.method, exchange, envelope.params).operation
         named = registry.task_hinted(envelope.params)
         origin = await self._origin(operation, named, exchange.principal)
         return profile.dialect_of(origin) is not None if origin else profile.is_likely(exchange)
@@ -172,7 +172,9 @@ class Dispatcher:
     ) -> Answer:
         """Perform a JSON-RPC method of a profile."""
         exchange.dialect = profile.dialect
-        dialect, operation, is_shared = profile.find_method(envelope.method, exchange)
+        dialect, operation, is_shared = profile.find_method(
+            envelope.method, exchange, envelope.params
+        )
         if is_shared:
             named = registry.task_named(operation, envelope.params)
             origin = await self._origin(operation, named, exchange.principal)

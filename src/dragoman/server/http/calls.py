@@ -285,12 +285,13 @@ class SseRenderer:
         """Write events that became ready together; none at all is a heartbeat."""
         if not events:
             return self._heartbeat
-        body = sse.frames(events, self._writer, prefix=self._prefix, suffix=self._suffix)
-        if self._last_error is not None and self.has_ended:
-            error = self._last_error(events[-1].value)
-            if error:
-                body += sse.frame(self._wrap_error(error))
-        return body or sse.HEARTBEAT
+        if self._last_error is not None and (error := self._last_error(events[-1].value)):
+            first, last = self._frames(events[:-1]), self._frames(events[-1:])
+            return first + sse.frame(self._wrap_error(error)) + last
+        return self._frames(events) or sse.HEARTBEAT
+
+    def _frames(self, events: tuple[EventDocument, ...]) -> bytes:
+        return sse.frames(events, self._writer, prefix=self._prefix, suffix=self._suffix)
 
     def failure(self, problem: Exception) -> bytes:
         """Write what has ended the stream."""
