@@ -13,7 +13,7 @@ from dragoman.dialects.fields import Fields, read_json
 from dragoman.dialects.legacy.tolerant import read_message, read_part, read_status
 from dragoman.dialects.v0_1.push import read_task_config
 from dragoman.dialects.v0_1.wire import STATE_MARK
-from dragoman.errors import InvalidParamsError
+from dragoman.errors import InvalidParamsError, TaskNotFoundError
 from dragoman.model.events import StreamResponse, TaskArtifactUpdateEvent, TaskStatusUpdateEvent
 from dragoman.model.messages import Message, Role
 from dragoman.model.operations import Empty, ListTaskPushNotificationConfigsResponse, Operation
@@ -34,7 +34,12 @@ def decode_result(operation: Operation, data: bytes) -> Received:
     """
     if operation is Operation.DELETE_TASK_PUSH_NOTIFICATION_CONFIG:
         return Empty()  # whatever an agent says to a webhook that was set to null
-    answer = Fields(read_json(data))
+    told = read_json(data)
+    if told is None and operation is Operation.GET_TASK_PUSH_NOTIFICATION_CONFIG:
+        raise TaskNotFoundError("")  # as the other versions say it
+    if told is None and operation is Operation.LIST_TASK_PUSH_NOTIFICATION_CONFIGS:
+        return ListTaskPushNotificationConfigsResponse()
+    answer = Fields(told)
     match operation:
         case (
             Operation.CREATE_TASK_PUSH_NOTIFICATION_CONFIG
