@@ -36,7 +36,8 @@ def tables(endpoint: str) -> dict[str, list[dict[str, Any]]]:
         "symbol": "XPR",
     }
     return {
-        "agents": [pilot],
+        # Only registered agents are served.
+        "agents": [pilot, {"account": "alice", "active": 1}],
         "usersinfo": [{"acc": "alice", "verified": 1, "kyc": [{"kyc_level": "metal:2"}]}],
         "voters": [{"owner": "pilot", "staked": "100000000000"}],
         "agentscores": [{"agent": "pilot", "avg_score": 9000, "total_weight": 20}],

@@ -85,6 +85,7 @@ def options_of(command: str, title: str = "options") -> Callable[[Cli], str]:
         ("task-push-config-create-options", options_of("task push-config create")),
         ("task-inspect-options", options_of("task inspect")),
         ("db-check-options", options_of("db check")),
+        ("db-erase-options", options_of("db erase")),
         ("conformance-options", options_of("conformance")),
         ("task-push-config-listen-options", options_of("task push-config listen")),
         ("push-list-options", options_of("push list")),

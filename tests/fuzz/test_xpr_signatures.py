@@ -22,7 +22,7 @@ from dragoman.extensions.xpr.signing import sign_request
 from dragoman.extensions.xpr.trust import TrustFacts, TrustPolicy
 from dragoman.testing.chain import FakeChain
 from dragoman.testing.clock import FakeClock
-from tests.support.chain_double import VECTORS
+from tests.support.chain_double import ANYONE, VECTORS
 
 IS_SOAK: Final = bool(os.environ.get("DRAGOMAN_SOAK"))
 SIGNATURES: Final = 100_000 if IS_SOAK else 3_000
@@ -96,7 +96,7 @@ SPOILERS: Final[tuple[Callable[[str, Random], str], ...]] = (
 
 async def test_no_spoiled_signature_gets_in() -> None:
     clock, chain, chance = FakeClock(), Counted(), Random(10)  # noqa: S311 - to be repeated
-    auth = XprAuth(chain, clock=clock, rate_limit=10)
+    auth = XprAuth(chain, trust=ANYONE, clock=clock, rate_limit=10)
     headers = sign_request(KEY, "alice", clock.now_ms() // 1000, BODY)
     reads = 0
 

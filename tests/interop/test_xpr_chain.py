@@ -27,7 +27,7 @@ from dragoman.extensions.xpr.crypto.keys import PrivateKey
 from dragoman.extensions.xpr.errors import QueryRefusedError
 from dragoman.testing.clock import FakeClock
 from tests.interop.environments import UnreachableError
-from tests.support.chain_double import VECTORS
+from tests.support.chain_double import ANYONE, VECTORS
 from tests.support.chain_node import TABLES, ChainNode, running_node
 from tests.support.chain_packing import integer, name
 from tests.support.serving import serving
@@ -164,7 +164,7 @@ async def who(url: str, account: str, key: PrivateKey) -> str:
 
 async def test_callers_are_who_the_chain_says(node: ChainNode) -> None:
     auth = XprAuth(Chain(node.url), trust=TrustPolicy(require_agent=True, min_kyc_level=1))
-    async with serving(notary(XprAuth(Chain(node.url)))) as place:
+    async with serving(notary(XprAuth(Chain(node.url), trust=ANYONE))) as place:
         for account, key in (("alice", ONE), ("webby", R1), ("12345", TWO), ("multi", THREE)):
             assert await who(place.url, account, key) == f"xpr:{account}"
         for account, key in (("alice", TWO), ("multi", ONE), ("linked", ONE), ("ghost", ONE)):
@@ -196,7 +196,7 @@ async def test_an_agent_is_found_on_the_chain_and_has_a_job_delegated(
     node: ChainNode, chain: Chain
 ) -> None:
     own = Chain(node.url)
-    agent = Agent("Pilot", auth=[XprAuth(own)], presence=XprPresence(own, "pilot"))
+    agent = Agent("Pilot", auth=[XprAuth(own, trust=ANYONE)], presence=XprPresence(own, "pilot"))
 
     @agent.skill
     async def pilot(text: str, ctx: Context) -> str:

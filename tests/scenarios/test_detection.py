@@ -191,10 +191,24 @@ async def test_batches_are_refused(either: Served) -> None:
             assert (answer["error"]["code"], answer["id"]) == (-32600, None)
 
 
-@pytest.mark.parametrize("envelope", [{}, {"id": None}, {"jsonrpc": "2.0"}], ids=repr)
-async def test_a_request_may_have_no_id(either: Served, envelope: Json) -> None:
-    # D18, and 8.3: nor a version of JSON-RPC
-    async with V0_3(either.url) as old, V0_1(either.url) as older:
+@pytest.mark.parametrize(
+    ("is_strict", "envelope"),
+    [
+        (False, {}),
+        (False, {"id": None}),
+        (False, {"jsonrpc": "2.0"}),
+        # 8.3: the version of JSON-RPC may be missing by default alone.
+        (True, {"jsonrpc": "2.0"}),
+        (True, {"jsonrpc": "2.0", "id": None}),
+    ],
+    ids=repr,
+)
+async def test_a_request_may_have_no_id(
+    served: Served, strict: Served, *, is_strict: bool, envelope: Json
+) -> None:
+    # D18
+    url = strict.url if is_strict else served.url
+    async with V0_3(url) as old, V0_1(url) as older:
         for method, params, form in (
             ("message/send", old.words("hello"), "0.3"),
             ("tasks/send", {**older.words("hello"), "id": f"no id {envelope}"}, "0.1"),

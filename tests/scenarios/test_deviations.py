@@ -8,8 +8,18 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 from tests.scenarios.agents import make_agent
+from tests.scenarios.grpc_binding import V0_3_SERVICE, Rpcs, StatusError
 from tests.scenarios.old_forms import Blob
-from tests.scenarios.old_wire import SPEAKERS, V0_1, V0_3, V1_0, Speaker, refused
+from tests.scenarios.old_wire import (
+    SPEAKERS,
+    V0_1,
+    V0_3,
+    V1_0,
+    Speaker,
+    V0_3Http,
+    V0_3Schema,
+    refused,
+)
 from tests.support.serving import Served, serving
 
 if TYPE_CHECKING:
@@ -234,6 +244,10 @@ async def test_the_shape_of_0_3_at_the_routes_of_1_0_is_answered_in_it(
 
 _TYPED: Final = [{"type": "text", "text": "x"}]
 _KIND: Final = [{"kind": "text", "text": "x"}]
+_TOOL: Final = {"kind": "tool-use", "id": "t"}
+_TWICE: Final = {"kind": "file", "file": {"bytes": "AAEC", "uri": "https://files.example/a"}}
+_VIDEO: Final = {"type": "video", "url": "https://files.example/a"}
+_OLDER: Final = {"role": "user", "parts": _TYPED}
 _M: Final = {"kind": "message", "messageId": "m", "role": "user", "parts": _KIND}
 
 
@@ -249,11 +263,71 @@ _M: Final = {"kind": "message", "messageId": "m", "role": "user", "parts": _KIND
         pytest.param("tasks/send", {"message": {"role": "user", "parts": _TYPED}}, id="D14"),
         pytest.param("message/send", {"message": {**_M, "taskId": None}}, id="D19"),
         pytest.param("message/send", {"message": {**_M, "context_id": "c"}}, id="D20"),
+        pytest.param("message/send", {"message": {**_M, "role": "system"}}, id="role"),
+        pytest.param("message/send", {"message": {**_M, "parts": [_TOOL]}}, id="kind"),
+        pytest.param("message/send", {"message": {**_M, "parts": [_TWICE]}}, id="twice"),
+        pytest.param("tasks/send", {"id": "r", "message": {**_OLDER, "role": "x"}}, id="0.1 role"),
+        pytest.param("tasks/send", {"id": "p", "message": {**_OLDER, "parts": [_VIDEO]}}, id="0.1"),
     ],
 )
 async def test_strictly_deviations_are_refused(strict: Served, method: str, params: Json) -> None:
     async with V0_3(strict.url) as old:
         await refused(-32602, old.call(method, params))
+
+
+_P: Final = {"messageId": "m", "role": "ROLE_USER", "content": [{"text": "x"}]}
+_BOTH: Final = {"fileWithBytes": "AAEC", "fileWithUri": "https://files.example/a"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        pytest.param(V0_3Http, {**_P, "messageId": ""}, id="proto id"),
+        pytest.param(V0_3Http, {**_P, "role": None}, id="proto role"),
+        pytest.param(V0_3Http, {**_P, "role": "ROLE_SYSTEM"}, id="proto other role"),
+        pytest.param(V0_3Http, {**_P, "role": "user"}, id="proto role of the schema"),
+        pytest.param(V0_3Http, {**_P, "content": [{"file": _BOTH}]}, id="proto twice"),
+        pytest.param(V0_3Schema, {**_M, "messageId": ""}, id="schema id"),
+        pytest.param(V0_3Schema, {**_M, "role": ""}, id="schema role"),
+        pytest.param(V0_3Schema, {**_M, "role": "system"}, id="schema other role"),
+        pytest.param(V0_3Schema, {**_M, "parts": [_TOOL]}, id="schema kind"),
+        pytest.param(V0_3Schema, {**_M, "parts": [_TWICE]}, id="schema twice"),
+    ],
+)
+async def test_strictly_deviations_are_refused_on_routes(
+    strict: Served, served: Served, kind: type[Speaker], message: Json
+) -> None:
+    params = {"message": {**message, "metadata": {"skillId": "mirror"}}}
+    async with kind(served.url) as lenient:
+        assert await lenient.call("SendMessage", params)
+    async with kind(strict.url) as old:
+        await refused(-32602, old.call("SendMessage", params))
+
+
+@pytest.mark.parametrize("members", [{"messageId": ""}, {"role": 0}, {"role": 7}])
+async def test_strictly_deviations_are_refused_over_grpc(
+    strict: Served, served: Served, members: Json
+) -> None:
+    params = {"request": {**_P, **members}}
+    async with Rpcs(served.url, V0_3_SERVICE) as lenient:
+        assert await lenient.unary("SendMessage", params)
+    async with Rpcs(strict.url, V0_3_SERVICE) as old:
+        assert await old.unary("SendMessage", {"request": _P})
+        with pytest.raises(StatusError) as caught:
+            await old.unary("SendMessage", params)
+    assert caught.value.name == "INVALID_ARGUMENT"
+
+
+@pytest.mark.parametrize("method", ["message/send", "tasks/send"])
+async def test_strictly_an_envelope_says_its_version(
+    strict: Served, served: Served, method: str
+) -> None:
+    sent = {"message": _M} if method == "message/send" else {"id": "named", "message": _OLDER}
+    envelope = {"id": 1, "method": method, "params": sent}
+    async with V0_3(served.url) as lenient, V0_3(strict.url) as old:
+        assert "result" in (await lenient.http.post("/", json=envelope)).json()
+        answer = (await old.http.post("/", json=envelope)).json()
+    assert (answer["id"], answer["error"]["code"]) == (1, -32600)
 
 
 async def test_strictly_1_0_with_members_of_0_3_is_refused(strict: Served) -> None:

@@ -216,7 +216,7 @@ async def test_a_stream_that_goes_on_without_an_answer_is_followed() -> None:
     assert "Continuing without client input..." in told
 
 
-async def test_the_failed_status_counts_and_not_the_error_behind_it() -> None:
+async def test_the_failed_status_counts_and_not_the_error_before_it() -> None:
     script = Script(answer_in("timeouts-fail", 0))
     async with talking_to(script) as agent, agent.stream("Do not wait") as events:
         states = [event.state async for event in events]
@@ -282,7 +282,7 @@ async def test_an_error_is_known_by_what_it_says(
 
 async def test_a_timeout_is_not_taken_for_a_missing_task() -> None:
     events = answer_in("timeouts-fail", 0)["events"]
-    answer: dict[str, Any] = {"events": [events[0], events[-1]]}
+    answer: dict[str, Any] = {"events": [events[0], events[-2]]}
     async with talking_to(Script(answer)) as agent:
         with pytest.raises(InternalError, match="Input timeout") as caught:
             await asyncio.wait_for(agent.send("Do not wait"), 10)

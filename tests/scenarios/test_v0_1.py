@@ -7,9 +7,16 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
+from dragoman import connect
+from dragoman.errors import TaskNotFoundError
 from dragoman.model.cards import AgentExtension
+from dragoman.model.operations import (
+    GetTaskPushNotificationConfigRequest,
+    ListTaskPushNotificationConfigsRequest,
+)
 from tests.scenarios.agents import make_agent
 from tests.scenarios.old_wire import V0_1, data_of, refused
+from tests.scenarios.webhooks import INNER as WEBHOOKS
 from tests.support.serving import Served, serving
 
 if TYPE_CHECKING:
@@ -292,3 +299,23 @@ async def test_an_unknown_version_is_a_matter_of_the_request(old: V0_1) -> None:
         "tasks/send", {"id": "x", "message": words("x")}, headers={"A2A-Version": "0.5"}
     )
     assert data_of(await refused(-32600, call))["supportedVersions"] == "1.0,0.3,0.2,0.1"
+
+
+async def test_a_task_without_a_webhook_has_null() -> None:
+    async with serving(make_agent(), **WEBHOOKS) as agent, V0_1(agent.url) as old:
+        sent = await old.call("tasks/send", old.words("hello"))
+        assert await old.call("tasks/pushNotification/get", {"id": sent["id"]}) is None
+        config = {"id": sent["id"], "pushNotificationConfig": {"url": "http://127.0.0.1:9/"}}
+        async with connect(agent.url, version="0.1") as remote:
+            listing = ListTaskPushNotificationConfigsRequest(task_id=sent["id"])
+            asking = GetTaskPushNotificationConfigRequest(task_id=sent["id"], id=sent["id"])
+            service, call = remote.service, remote.call
+            assert (await service.list_task_push_notification_configs(listing, call)).configs == ()
+            with pytest.raises(TaskNotFoundError):
+                await service.get_task_push_notification_config(asking, call)
+            await old.call("tasks/pushNotification/set", config)
+            (found,) = (await service.list_task_push_notification_configs(listing, call)).configs
+            assert found.url == "http://127.0.0.1:9/"
+            assert await service.get_task_push_notification_config(asking, call) == found
+        got = await old.call("tasks/pushNotification/get", {"id": sent["id"]})
+        assert got["pushNotificationConfig"]["url"] == "http://127.0.0.1:9/"

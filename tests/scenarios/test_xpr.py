@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import AsyncIterator, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
 from typing import Any
 
 import httpx2
 import pytest
 
 from dragoman import A2AError, Agent, Context, connect
+from dragoman.adapters.xpr_tools import XprTools
 from dragoman.auth.incoming.api_key import ApiKeys
 from dragoman.auth.outgoing.credentials import ApiKey
 from dragoman.auth.outgoing.errors import MissingCredentialsError
@@ -22,18 +26,21 @@ from dragoman.errors import (
     UnauthenticatedError,
 )
 from dragoman.extensions.xpr import (
+    AgentRow,
     Chain,
     TrustPolicy,
     XprAuth,
     XprDirectory,
     XprPresence,
     XprSigner,
+    load_xpr_settings,
 )
 from dragoman.extensions.xpr.auth import WRITE
 from dragoman.extensions.xpr.crypto.keys import PrivateKey
 from dragoman.extensions.xpr.signing import sign_request
+from dragoman.testing import FakeChain
 from tests.scenarios.bindings import Grpc
-from tests.support.chain_double import VECTORS, ChainDouble, serving_chain
+from tests.support.chain_double import ANYONE, VECTORS, ChainDouble, serving_chain
 from tests.support.serving import Served, serving
 from tests.support.wire import message
 
@@ -67,6 +74,16 @@ def made(*auth: XprAuth | ApiKeys, presence: XprPresence | None = None) -> Agent
         """Seal a text."""
         return f"sealed: {text}"
 
+    @agent.skill(read_only=True)
+    async def look(text: str) -> str:
+        """Look at a text."""
+        return f"looked at {text}"
+
+    @agent.skill
+    async def list_seals() -> str:
+        """List the seals."""
+        return "no seals"
+
     return agent
 
 
@@ -76,7 +93,7 @@ def signed_by(account: str, key: PrivateKey | None = None) -> XprSigner:
 
 @pytest.fixture
 async def served(node: ChainDouble) -> AsyncIterator[Served]:
-    async with serving(made(XprAuth(Chain(node.url), rate_limit=1000))) as place:
+    async with serving(made(XprAuth(Chain(node.url), trust=ANYONE, rate_limit=1000))) as place:
         yield place
 
 
@@ -209,7 +226,7 @@ async def test_what_the_body_says_of_the_caller_does_not_count(served: Served) -
 
 
 async def test_a_body_beyond_the_limit_is_refused_and_not_held(node: ChainDouble) -> None:
-    auth = XprAuth(Chain(node.url))
+    auth = XprAuth(Chain(node.url), trust=ANYONE)
     async with serving(made(auth), max_body_bytes=1000) as place, Sender(place) as sender:
         body = body_of("x" * 2000)
         assert (await sender.post(body, headers_of(body)))[0] == 413
@@ -239,7 +256,7 @@ async def test_an_agent_that_wants_signatures_is_called_by_json_rpc_alone(served
 
 @pytest.mark.parametrize("is_required", [True, False])
 async def test_grpc_is_not_there_either(node: ChainDouble, *, is_required: bool) -> None:
-    auth = XprAuth(Chain(node.url), is_required=is_required)
+    auth = XprAuth(Chain(node.url), trust=ANYONE, is_required=is_required)
     async with serving(made(auth)) as place, Grpc(place.url) as wire:
         answer = await wire.respond("ListTasks", headers=headers_of(b""))
         assert answer.json()["error"]["code"] == 5
@@ -247,7 +264,7 @@ async def test_grpc_is_not_there_either(node: ChainDouble, *, is_required: bool)
 
 
 async def test_beside_another_way_in_all_bindings_are_there(node: ChainDouble) -> None:
-    auth = XprAuth(Chain(node.url)), ApiKeys({"k": "ada"})
+    auth = XprAuth(Chain(node.url), trust=ANYONE), ApiKeys({"k": "ada"})
     async with serving(made(*auth)) as place:
         for binding in ("JSONRPC", "HTTP+JSON", "GRPC"):
             async with connect(place.url, binding=binding, auth=ApiKey("k")) as agent:
@@ -263,7 +280,7 @@ async def test_beside_another_way_in_all_bindings_are_there(node: ChainDouble) -
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_a_request_can_say_whom_it_is_for(node: ChainDouble, version: str) -> None:
-    auth = XprAuth(Chain(node.url), target="carol", target_binding="required")
+    auth = XprAuth(Chain(node.url), trust=ANYONE, target="carol", target_binding="required")
     mine, another = ({"xpr:targetAccount": name} for name in ("carol", "dave"))
     async with (
         serving(made(auth)) as place,
@@ -282,7 +299,7 @@ async def test_every_request_to_an_account_says_whom_it_is_for(
     node: ChainDouble, version: str, *, strict: bool
 ) -> None:
     chain = Chain(node.url)
-    auth = XprAuth(chain, target="carol", target_binding="required")
+    auth = XprAuth(chain, trust=ANYONE, target="carol", target_binding="required")
     policy = EgressPolicy.of("127.0.0.1:*", allow_http=True)
     made_up = made(auth, presence=XprPresence(chain, "carol"))
     async with serving(made_up, strict_versions=strict) as place:
@@ -328,7 +345,10 @@ async def test_the_chain_must_trust_the_caller(node: ChainDouble) -> None:
 
 
 async def test_an_account_has_its_rate(node: ChainDouble) -> None:
-    async with serving(made(XprAuth(Chain(node.url), rate_limit=2))) as place, Sender(place) as raw:
+    async with (
+        serving(made(XprAuth(Chain(node.url), trust=ANYONE, rate_limit=2))) as place,
+        Sender(place) as raw,
+    ):
         bodies = [body_of(str(number)) for number in range(3)]
         answers = [await raw.post(body, headers_of(body)) for body in bodies]
         assert [status for status, _ in answers] == [200, 200, 429]
@@ -339,7 +359,7 @@ async def test_an_account_has_its_rate(node: ChainDouble) -> None:
 
 
 async def test_unsigned_callers_share_one_name_and_one_rate(node: ChainDouble) -> None:
-    auth = XprAuth(Chain(node.url), is_required=False, rate_limit=2)
+    auth = XprAuth(Chain(node.url), trust=ANYONE, is_required=False, rate_limit=2)
     async with serving(made(auth)) as place, Sender(place) as raw:
         body = body_of()
         status, answer = await raw.post(body, {"X-XPR-Account": "alice"})
@@ -354,9 +374,105 @@ async def test_unsigned_callers_share_one_name_and_one_rate(node: ChainDouble) -
 
 async def test_who_may_only_look_cannot_do(node: ChainDouble) -> None:
     async with (
-        serving(made(XprAuth(Chain(node.url)))) as place,
+        serving(made(XprAuth(Chain(node.url), trust=ANYONE))) as place,
         connect(place.url, auth=signed_by("alice")) as agent,
     ):
         assert (await agent.send("x", skill="seal")).text == "sealed: x"
-    async with serving(made(XprAuth(Chain(node.url), tool_mode="readonly"))) as place:
+    async with serving(made(XprAuth(Chain(node.url), trust=ANYONE, tool_mode="readonly"))) as place:
         assert isinstance(await refusal(place, "alice", skill="seal"), PermissionDeniedError)
+        # Whatever needs no scope and is not said to be read-only does more than look.
+        assert isinstance(await refusal(place, "alice", skill="whoami"), PermissionDeniedError)
+        async with connect(place.url, auth=signed_by("alice")) as agent:
+            assert (await agent.send("x", skill="look")).text == "looked at x"
+            assert (await agent.send("x", skill="list_seals")).text == "no seals"
+
+
+async def test_by_default_callers_are_registered_agents(
+    node: ChainDouble, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XPR_RPC_ENDPOINT", node.url)
+    async with serving(made(XprAuth.from_settings(load_xpr_settings(os.environ)))) as place:
+        assert "bob' is not a registered agent" in str(await refusal(place, "bob"))
+        async with connect(place.url, auth=signed_by("alice")) as agent:
+            assert (await agent.send("hello")).text == "xpr:alice: hello"
+    monkeypatch.setenv("A2A_REQUIRE_AGENT", "0")
+    async with (
+        serving(made(XprAuth.from_settings(load_xpr_settings(os.environ)))) as place,
+        connect(place.url, auth=signed_by("bob")) as agent,
+    ):
+        assert (await agent.send("hello")).text == "xpr:bob: hello"
+
+
+async def test_the_card_is_called_where_the_chain_says() -> None:
+    chain = FakeChain()
+    chain.register(AgentRow(account="pilot", active=True, endpoint="https://pilot.example/a"))
+    agent = made(XprAuth(chain), presence=XprPresence(chain, "pilot"))
+    async with serving(agent) as place, httpx2.AsyncClient() as http:
+        card = (await http.get(f"{place.url}/.well-known/agent.json")).json()
+    assert card["url"] == "https://pilot.example/a/"
+    assert {each["url"] for each in card["supportedInterfaces"]} == {card["url"]}
+
+
+CARD = {
+    "name": "My Agent",
+    "description": "Processes data analysis jobs",
+    "url": "https://agent.example.com",
+    "version": "1.0.0",
+    "capabilities": {"streaming": False, "stateTransitionHistory": False},
+    "defaultInputModes": ["text"],
+    "defaultOutputModes": ["text"],
+    "skills": [{"id": "analysis", "name": "Analysis", "description": "Analyzes", "tags": ["ai"]}],
+    "xpr:account": "myagent",
+    "xpr:trustScore": 82,
+}
+
+
+class CardHandler(BaseHTTPRequestHandler):
+    """Serves the card that the network's document shows, where its agents have it."""
+
+    def do_GET(self) -> None:
+        is_there = self.path == "/.well-known/agent.json"
+        self.send_response(200 if is_there else 404)
+        self.send_header("Content-Type", "application/json")
+        self.end_headers()
+        self.wfile.write(json.dumps(CARD).encode() if is_there else b"{}")
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - of the library
+        """Say nothing."""
+
+
+async def test_connect_shows_what_a_card_says_beyond_a2a() -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), CardHandler) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            async with connect(f"http://127.0.0.1:{server.server_port}") as remote:
+                card = remote.card
+        finally:
+            server.shutdown()
+            thread.join()
+    assert card.name == "My Agent"
+    assert dict(card.others) == {"xpr:account": "myagent", "xpr:trustScore": 82}
+
+
+async def test_unsigned_requests_name_their_account(node: ChainDouble) -> None:
+    claims: list[object] = []
+    agent = Agent(
+        "Notary",
+        auth=[XprAuth(Chain(node.url), is_required=False)],
+        presence=XprPresence(Chain(node.url), "pilot"),
+    )
+
+    @agent.skill
+    async def note(ctx: Context) -> str:
+        """Note who claims to call."""
+        claims.append(ctx.metadata.get("xpr:claimedAccount"))
+        return "noted"
+
+    async with serving(agent) as place:
+        node.put("agentcore", "agents", account="pilot", active=1, endpoint=place.url)
+        here = EgressPolicy.of("127.0.0.1:*", allow_http=True)
+        chain = Chain(node.url)
+        await XprTools(chain, account="webby", policy=here).send_message("pilot", "hello")
+        await chain.aclose()
+    assert claims == ["webby"]

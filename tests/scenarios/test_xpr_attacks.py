@@ -17,7 +17,7 @@ from dragoman.errors import A2AError, TaskNotFoundError
 from dragoman.extensions.xpr import Chain, XprAuth, XprSigner
 from dragoman.extensions.xpr.signing import sign_request
 from tests.scenarios.xpr import ALICE, BOB, XprCaller, now, populate, said
-from tests.support.chain_double import ChainDouble, serving_chain
+from tests.support.chain_double import ANYONE, ChainDouble, serving_chain
 from tests.support.serving import Served, serving
 from tests.support.wire import message
 
@@ -55,7 +55,9 @@ async def house() -> House:
 
 @pytest.fixture
 async def served(node: ChainDouble, house: House) -> AsyncIterator[Served]:
-    async with serving(house.agent(XprAuth(Chain(node.url), rate_limit=1000))) as place:
+    async with serving(
+        house.agent(XprAuth(Chain(node.url), trust=ANYONE, rate_limit=1000))
+    ) as place:
         yield place
 
 
@@ -129,7 +131,7 @@ async def test_in_no_version_does_a_request_say_who_has_signed_it(
 
 
 async def test_who_has_shown_something_else_has_not_signed(node: ChainDouble, house: House) -> None:
-    auth = XprAuth(Chain(node.url)), ApiKeys({"k": "ada"})
+    auth = XprAuth(Chain(node.url), trust=ANYONE), ApiKeys({"k": "ada"})
     async with serving(house.agent(*auth)) as place:
         for binding in ("JSONRPC", "HTTP+JSON", "GRPC"):
             async with connect(place.url, binding=binding, auth=ApiKey("k")) as agent:
@@ -282,7 +284,7 @@ async def test_what_is_too_large_in_pieces_is_refused_at_once(
         for _ in range(64):
             yield b" " * 1000
 
-    auth = XprAuth(Chain(node.url))
+    auth = XprAuth(Chain(node.url), trust=ANYONE)
     async with serving(house.agent(auth), max_body_bytes=8000) as place:
         signed = sign_request(ALICE, "alice", now(), b"another")
         headers = {"Content-Type": "application/json", **signed}

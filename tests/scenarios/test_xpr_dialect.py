@@ -31,7 +31,7 @@ from tests.scenarios.xpr import (
     said,
     twin_of,
 )
-from tests.support.chain_double import VECTORS, ChainDouble, serving_chain
+from tests.support.chain_double import ANYONE, VECTORS, ChainDouble, serving_chain
 from tests.support.serving import Served, serving
 
 UNSIGNED = (
@@ -96,7 +96,9 @@ async def bench() -> Bench:
 
 @pytest.fixture
 async def served(node: ChainDouble, bench: Bench) -> AsyncIterator[Served]:
-    async with serving(bench.agent(XprAuth(Chain(node.url), rate_limit=1000))) as place:
+    async with serving(
+        bench.agent(XprAuth(Chain(node.url), trust=ANYONE, rate_limit=1000))
+    ) as place:
         yield place
 
 
@@ -317,7 +319,7 @@ async def test_the_agent_hears_who_has_signed_and_not_who_is_claimed(
 async def test_a_claim_that_nobody_has_signed_is_called_a_claim(
     node: ChainDouble, bench: Bench
 ) -> None:
-    auth = XprAuth(Chain(node.url), is_required=False)
+    auth = XprAuth(Chain(node.url), trust=ANYONE, is_required=False)
     async with serving(bench.agent(auth)) as place, XprCaller(place) as caller:
         answer = await caller.send("hello", "", **{"xpr:callerAccount": "alice"})
         assert (answer.result["owner"], text_of(answer)) == ("anonymous", "anonymous: hello")
@@ -346,7 +348,7 @@ async def test_refusals_of_all_kinds_ride_on_200(node: ChainDouble, bench: Bench
 async def test_while_the_chain_is_away_that_is_told(node: ChainDouble, bench: Bench) -> None:
     node.failures = [500] * 20
     async with (
-        serving(bench.agent(XprAuth(Chain(node.url)))) as place,
+        serving(bench.agent(XprAuth(Chain(node.url), trust=ANYONE))) as place,
         XprCaller(place) as caller,
     ):
         code, words = (await caller.send("hello")).error
@@ -464,7 +466,7 @@ async def test_a_name_that_is_used_again_opens_no_other_skill(node: ChainDouble)
         asked.append(wish.skill_id)
         return wish.skill_id != "seal"
 
-    agent = Agent("Notary", auth=[XprAuth(Chain(node.url))], authorize=allows)
+    agent = Agent("Notary", auth=[XprAuth(Chain(node.url), trust=ANYONE)], authorize=allows)
 
     @agent.skill
     async def whoami(ctx: Context) -> str:

@@ -11,7 +11,7 @@ from dragoman import Agent, Context
 from dragoman.extensions.xpr import Chain, TrustPolicy, XprAuth
 from dragoman.extensions.xpr.signing import sign_request
 from tests.scenarios.xpr import ALICE, BOB, SIGNERS, XprCaller, now, populate, said
-from tests.support.chain_double import ChainDouble, serving_chain
+from tests.support.chain_double import ANYONE, ChainDouble, serving_chain
 from tests.support.serving import serving
 
 NOT_FOUND = -32001
@@ -53,7 +53,7 @@ class Work:
 async def test_a_task_that_was_canceled_stays_canceled_when_its_work_ends(
     node: ChainDouble,
 ) -> None:
-    work = Work(XprAuth(Chain(node.url)))
+    work = Work(XprAuth(Chain(node.url), trust=ANYONE))
     async with (
         serving(work.agent) as place,
         XprCaller(place) as caller,
@@ -74,7 +74,7 @@ async def test_a_task_that_was_canceled_stays_canceled_when_its_work_ends(
 
 
 async def test_a_task_whose_agent_fails_has_failed(node: ChainDouble) -> None:
-    work = Work(XprAuth(Chain(node.url)))
+    work = Work(XprAuth(Chain(node.url), trust=ANYONE))
     async with serving(work.agent) as place, XprCaller(place) as caller:
         sent = await caller.send("boom", id="t")
         assert sent.result["status"]["state"] == "failed"
@@ -91,7 +91,7 @@ async def test_a_task_whose_agent_fails_has_failed(node: ChainDouble) -> None:
 
 
 async def test_an_account_that_nobody_signs_for_opens_nothing(node: ChainDouble) -> None:
-    work = Work(XprAuth(Chain(node.url), is_required=False))
+    work = Work(XprAuth(Chain(node.url), trust=ANYONE, is_required=False))
     async with serving(work.agent) as place, XprCaller(place) as caller:
         secret = (await caller.send("secret")).result["id"]
         account = {"X-XPR-Account": "alice"}
@@ -103,7 +103,7 @@ async def test_an_account_that_nobody_signs_for_opens_nothing(node: ChainDouble)
 
 
 async def test_who_does_not_sign_is_limited_too(node: ChainDouble) -> None:
-    work = Work(XprAuth(Chain(node.url), is_required=False, rate_limit=2))
+    work = Work(XprAuth(Chain(node.url), trust=ANYONE, is_required=False, rate_limit=2))
     async with serving(work.agent) as place, XprCaller(place) as caller:
         claims = ("alice", "bob", "carol")
         answers = [await caller.send("x", "", **{"xpr:callerAccount": name}) for name in claims]
@@ -117,7 +117,7 @@ async def test_who_does_not_sign_is_limited_too(node: ChainDouble) -> None:
 async def test_a_signature_that_is_shown_is_checked_even_if_none_is_needed(
     node: ChainDouble,
 ) -> None:
-    work = Work(XprAuth(Chain(node.url), is_required=False))
+    work = Work(XprAuth(Chain(node.url), trust=ANYONE, is_required=False))
     async with serving(work.agent) as place, XprCaller(place) as caller:
         body = caller.body("message/send", said("x"))
         answer = await caller.post(body, sign_request(BOB, "alice", now(), body))
@@ -125,7 +125,7 @@ async def test_a_signature_that_is_shown_is_checked_even_if_none_is_needed(
 
 
 async def test_a_request_is_good_for_one_time(node: ChainDouble) -> None:
-    work = Work(XprAuth(Chain(node.url)))
+    work = Work(XprAuth(Chain(node.url), trust=ANYONE))
     async with serving(work.agent) as place, XprCaller(place) as caller:
         body = caller.body("message/send", said("x"))
         at = now()
@@ -138,7 +138,7 @@ async def test_a_request_is_good_for_one_time(node: ChainDouble) -> None:
 
 @pytest.mark.parametrize("tail", [".5", "x", " 1", "e3"])
 async def test_a_time_with_something_behind_it_is_none(node: ChainDouble, tail: str) -> None:
-    work = Work(XprAuth(Chain(node.url)))
+    work = Work(XprAuth(Chain(node.url), trust=ANYONE))
     async with serving(work.agent) as place, XprCaller(place) as caller:
         body = caller.body("message/send", said("x"))
         headers = sign_request(ALICE, "alice", now(), body)
@@ -152,7 +152,7 @@ async def test_a_time_with_something_behind_it_is_none(node: ChainDouble, tail: 
 async def test_a_key_that_is_not_enough_by_itself_is_not_enough(node: ChainDouble) -> None:
     keys = (ALICE.public.legacy_text, 1), (BOB.public.legacy_text, 1)
     node.set_keys("multi", *keys, threshold=2)
-    work = Work(XprAuth(Chain(node.url)))
+    work = Work(XprAuth(Chain(node.url), trust=ANYONE))
     async with serving(work.agent) as place, XprCaller(place) as caller:
         body = caller.body("message/send", said("x"))
         answer = await caller.post(body, sign_request(ALICE, "multi", now(), body))
@@ -189,7 +189,7 @@ async def test_the_gate_counts_the_score_as_cards_do(node: ChainDouble) -> None:
 async def test_what_is_no_json_is_answered_in_json(
     node: ChainDouble, body: bytes, account: str
 ) -> None:
-    work = Work(XprAuth(Chain(node.url)))
+    work = Work(XprAuth(Chain(node.url), trust=ANYONE))
     async with serving(work.agent) as place, XprCaller(place) as caller:
         signed = sign_request(SIGNERS[account], account, now(), body) if account else {}
         answer = await caller.post(body, signed)
@@ -198,7 +198,7 @@ async def test_what_is_no_json_is_answered_in_json(
 
 @pytest.mark.parametrize("account", ["", "alice"])
 async def test_what_is_too_large_is_answered_in_json(node: ChainDouble, account: str) -> None:
-    work = Work(XprAuth(Chain(node.url)))
+    work = Work(XprAuth(Chain(node.url), trust=ANYONE))
     async with serving(work.agent, max_body_bytes=2000) as place, XprCaller(place) as caller:
         answer = await caller.send("x" * 4000, account)
     assert (answer.status, answer.content_type) == (413, "application/json")

@@ -18,7 +18,7 @@ from dragoman.extensions.xpr import Chain, XprAuth
 from dragoman.extensions.xpr.signing import sign_request
 from dragoman.model.messages import Message, text_of
 from tests.scenarios.xpr import ALICE, BOB, R1, Answer, XprCaller, now, populate, said, twin_of
-from tests.support.chain_double import VECTORS, serving_chain
+from tests.support.chain_double import ANYONE, VECTORS, serving_chain
 from tests.support.serving import serving
 
 RECORDED: Final[dict[str, Any]] = {one["case"]: one for one in VECTORS["server_exchanges"]}
@@ -172,7 +172,9 @@ def chain() -> Iterator[str]:
 @pytest.fixture
 async def caller(chain: str) -> AsyncIterator[XprCaller]:
     """Somebody who calls an agent with a task of alice's, and one of bob's that has failed."""
-    agent = Agent("Recorded", "Answers what was asked of another.", auth=[XprAuth(Chain(chain))])
+    agent = Agent(
+        "Recorded", "Answers what was asked of another.", auth=[XprAuth(Chain(chain), trust=ANYONE)]
+    )
 
     @agent.skill(input_modes=("text/plain", "application/json"))
     async def answer(message: Message, ctx: Context) -> str:

@@ -17,10 +17,14 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from dragoman.clock import Clock, SystemClock
+from dragoman.extensions.xpr.trust import TrustPolicy
 
-__all__ = ("VECTORS", "ChainDouble", "recorded", "serving_chain")
+__all__ = ("ANYONE", "VECTORS", "ChainDouble", "recorded", "serving_chain")
 
 Json: TypeAlias = dict[str, Any]
+
+ANYONE: Final = TrustPolicy(require_agent=False)
+"""A signature is enough, whatever the chain has registered."""
 
 VECTORS: Final[Json] = json.loads(
     (Path(__file__).parents[1] / "vectors" / "xpr" / "vectors.json").read_text()

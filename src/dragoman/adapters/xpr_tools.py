@@ -75,6 +75,7 @@ class XprTools:
         chain: AgentsAndJobs,
         signer: XprSigner | None = None,
         *,
+        account: str = "",
         tool_mode: ToolMode = "full",
         confirms_delegation: bool = True,
         policy: EgressPolicy | None = None,
@@ -83,7 +84,8 @@ class XprTools:
         """Take the chain, and what requests are signed with.
 
         Args:
-            signer: None calls as nobody, whom most agents refuse.
+            signer: None calls unsigned, which most agents refuse.
+            account: the one that unsigned requests name; it is the signer's unless given.
             tool_mode: ``readonly`` keeps ``call`` from tools that do more than look.
             confirms_delegation: a job is delegated only when that was confirmed.
             policy: which endpoints may be called; public ones by https unless given.
@@ -93,6 +95,7 @@ class XprTools:
         self._signer = signer
         self._tool_mode = tool_mode
         self._confirms_delegation = confirms_delegation
+        self._account = account or (signer.account if signer else "")
         self._directory = XprDirectory(chain, policy=policy)
         self._timeout_seconds = timeout_seconds
 
@@ -218,7 +221,7 @@ class XprTools:
     # --- calling --------------------------------------------------------------------------------
 
     def _caller(self) -> JsonObject:
-        return {} if self._signer is None else {CALLER: self._signer.account}
+        return {CALLER: self._account} if self._account else {}
 
     @asynccontextmanager
     async def _connected(self, account: str) -> AsyncGenerator[RemoteAgent]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, Literal, TypeVar, cast, overload
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
 __all__ = ("Agent",)
 
+_LOOKS: Final = re.compile(r"(?:get|list|search|health)(?![a-z])").match
 _CLIENT_TOOLS: Final = AgentExtension(
     uri=CLIENT_TOOLS, description="The agent may ask for tools that its caller has declared."
 )
@@ -223,6 +225,7 @@ class Agent:
         output_modes: Sequence[str] | None = None,
         scopes: Sequence[str] = (),
         hidden: bool = False,
+        read_only: bool | None = None,
         on_cancel: CancelHook | None = None,
         on_crash: Literal["resume", "fail"] = "resume",
         timeout: float | None = None,
@@ -243,6 +246,7 @@ class Agent:
         output_modes: Sequence[str] | None = None,
         scopes: Sequence[str] = (),
         hidden: bool = False,
+        read_only: bool | None = None,
         on_cancel: CancelHook | None = None,
         on_crash: Literal["resume", "fail"] = "resume",
         timeout: float | None = None,
@@ -260,6 +264,8 @@ class Agent:
             scopes: what a caller must have been granted to use it, all of them.
             hidden: keep it from the public card; who names it without the scopes is told what is
                 told of a skill that does not exist.
+            read_only: it changes nothing, so callers who may only look may use it. Unless given,
+                that holds for ids that begin with the word get, list, search or health.
             on_cancel: called after a task of this skill was canceled.
             on_crash: what becomes of a task that was under way when the server stopped: the
                 function is run again from the top, with the results it had recorded, or the task
@@ -300,6 +306,7 @@ class Agent:
                     on_cancel=on_cancel,
                     scopes=_checked_scopes(scopes, skill_id),
                     is_hidden=hidden,
+                    is_read_only=bool(_LOOKS(skill_id)) if read_only is None else read_only,
                     resumes=on_crash == "resume",
                     timeout=timeout,
                     default_modes=(self._input_modes or (), self._output_modes or ()),

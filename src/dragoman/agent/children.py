@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 import dragoman.auth.outgoing.errors
 import dragoman.client.errors
@@ -464,13 +465,18 @@ class Child:
         """Return what the child asks as a message of ours."""
         told = self._sub_task(TaskState.INPUT_REQUIRED).metadata()
         reply = Reply(*asked.parts, metadata={**(asked.metadata or {}), **told})
-        return turn_message(self._turn, reply)
+        return self._referring(reply)
 
     async def _tell(self, parts: tuple[Part, ...], state: TaskState | None = None) -> None:
         """Tell our own caller of the child."""
         if parts:
             told = Reply(*parts, metadata=self._sub_task(state).metadata())
-            await self._say(turn_message(self._turn, told))
+            await self._say(self._referring(told))
+
+    def _referring(self, reply: Reply) -> Message:
+        """Return a message that refers to the task of the child: so clients know the two belong."""
+        child = (self._begun.task_id,) if self._begun.task_id else ()
+        return replace(turn_message(self._turn, reply), reference_task_ids=child)
 
     def _sub_task(self, state: TaskState | None) -> SubTask:
         return SubTask(

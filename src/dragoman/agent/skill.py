@@ -40,6 +40,7 @@ from dragoman.model.cards import AgentSkill
 from dragoman.model.media_types import JSON, TEXT, accepts, check_parts
 from dragoman.model.messages import text_of
 from dragoman.service import worker as outcomes
+from dragoman.service.principal import READ_ONLY
 from dragoman.service.worker import Outcome, Plan, Turn
 
 if TYPE_CHECKING:
@@ -96,6 +97,7 @@ class Skill:
         schema: the JSON Schema of the data it takes, if it takes any.
         scopes: what a caller must have been granted to use it.
         is_hidden: whether it is kept from the public card.
+        is_read_only: whether it changes nothing, so that callers who may only look may use it.
     """
 
     __slots__ = (
@@ -107,6 +109,7 @@ class Skill:
         "_threads",
         "function",
         "is_hidden",
+        "is_read_only",
         "on_cancel",
         "plan",
         "published",
@@ -127,6 +130,7 @@ class Skill:
         on_cancel: CancelHook | None,
         scopes: frozenset[str] = frozenset(),
         is_hidden: bool = False,
+        is_read_only: bool = False,
         resumes: bool = True,
         timeout: float | None = None,
         default_modes: tuple[Sequence[str], Sequence[str]] = ((), ()),
@@ -146,6 +150,7 @@ class Skill:
         self.on_cancel: Final = on_cancel
         self.scopes: Final = scopes
         self.is_hidden: Final = is_hidden
+        self.is_read_only: Final = is_read_only
         self.resumes: Final = resumes
         self.timeout: Final = timeout
         self.replaces_at_end: Final = replaces_at_end
@@ -183,10 +188,12 @@ class Skill:
 
     def is_open_to(self, scopes: frozenset[str]) -> bool:
         """Tell whether a caller with these scopes may use it."""
-        return self.scopes <= scopes
+        return self.scopes <= scopes and (self.is_read_only or READ_ONLY not in scopes)
 
     def check_scopes(self, scopes: frozenset[str]) -> None:
-        """Raise PermissionDeniedError for a caller who lacks a scope; it names what is missing."""
+        """Raise PermissionDeniedError for a caller to whom it is closed; it says why."""
+        if READ_ONLY in scopes and not self.is_read_only:
+            raise PermissionDeniedError(f"Skill {self.published.id} is not read-only")
         if not self.is_open_to(scopes):
             raise PermissionDeniedError.for_want_of(self.scopes - scopes, self.published.id)
 

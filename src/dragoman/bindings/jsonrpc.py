@@ -101,11 +101,14 @@ _look: Final = msgspec.json.Decoder(list[Raw] | dict[str, Raw]).decode
 _encode: Final = msgspec.json.Encoder().encode
 
 
-def read_request(body: bytes, *, is_lenient: bool = True) -> JsonRpcRequest:
+def read_request(
+    body: bytes, *, is_lenient: bool = True, needs_version: bool = False
+) -> JsonRpcRequest:
     """Open a request. Where a member is given twice the last one counts.
 
     Args:
         is_lenient: let requests by a method of 0.x lack the id and the version.
+        needs_version: but not the version.
 
     Raises:
         BadEnvelopeError: it is not a request; holds the error to answer with, and the id.
@@ -114,14 +117,14 @@ def read_request(body: bytes, *, is_lenient: bool = True) -> JsonRpcRequest:
         require_utf8(body)
         envelope = _open(body)
     except msgspec.ValidationError:
-        return _reread(body, is_lenient=is_lenient)
+        return _reread(body, is_lenient=is_lenient, needs_version=needs_version)
     except DECODER_ERRORS as refused:
         raise BadEnvelopeError(refusal_of(refused)) from None
     except JSONParseError as refused:
         raise BadEnvelopeError(refused) from None
     request_id = bytes(envelope.id)
     if _complaint_about_id(request_id):
-        return _reread(body, is_lenient=is_lenient)
+        return _reread(body, is_lenient=is_lenient, needs_version=needs_version)
     return _request_of(request_id, envelope.method, bytes(envelope.params))
 
 
@@ -152,7 +155,7 @@ def _complaint_about_id(request_id: bytes) -> str | None:
     return _BAD_ID
 
 
-def _reread(body: bytes, *, is_lenient: bool) -> JsonRpcRequest:
+def _reread(body: bytes, *, is_lenient: bool, needs_version: bool) -> JsonRpcRequest:
     """Read a body that is not a request of 1.0: an older one perhaps, or find out what is wrong."""
     try:
         seen = _look(body)
@@ -171,7 +174,7 @@ def _reread(body: bytes, *, is_lenient: bool) -> JsonRpcRequest:
     complaint = _complaint_about_id(request_id)
     if complaint and not (is_old and request_id == NULL_ID):
         raise BadEnvelopeError(InvalidRequestError(complaint), method=method)
-    version = bytes(seen.get("jsonrpc", _VERSION if is_old else b""))
+    version = bytes(seen.get("jsonrpc", _VERSION if is_old and not needs_version else b""))
     if version != _VERSION:
         raise BadEnvelopeError(InvalidRequestError(_BAD_VERSION), request_id, method)
     if not method:

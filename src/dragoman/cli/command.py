@@ -140,6 +140,9 @@ COMMANDS: Final = (
     Command("db check", "dragoman.cli.commands.db:CHECK", "look for damage in a store"),
     Command("db upgrade", "dragoman.cli.commands.db:UPGRADE", "bring a store up to date"),
     Command("db vacuum", "dragoman.cli.commands.db:VACUUM", "give back the room of removed tasks"),
+    Command(
+        "db erase", "dragoman.cli.commands.db:ERASE", "erase tasks and all that belongs to them"
+    ),
     Command("push list", "dragoman.cli.commands.push:LIST", "list webhooks and dead letters"),
     Command("push retry", "dragoman.cli.commands.push:RETRY", "send dead letters again"),
     Command("push drop", "dragoman.cli.commands.push:DROP", "remove dead letters"),

@@ -114,7 +114,7 @@ class HttpRules(Struct, frozen=True, kw_only=True):
         stream_headers: what the answer to a streaming request has instead of the usual headers.
         http1_stream_headers: the same, on HTTP/1 alone.
         heartbeat: what an idle stream sends, b"" for the usual comment.
-        last_error: returns the error object that follows the last event of a stream, or b"".
+        last_error: returns the error object that comes before an event which ends a stream, or b"".
         outlasts_pauses: a stream goes on while the task waits for its client.
         notification_headers: how what a webhook is told is labelled.
     """

@@ -7,7 +7,7 @@ it was begun. The rows D1 to D20 are those of the 0.x reference, section 6.1.
 A lenient server, the default, reads what peers are known to write; a strict one is for conformance
 runs and keeps to the letter of each version. Both answer alike. What the dialects of 0.x refuse
 when they are strict is said where they are made (``V0_3``, ``V0_1``); 1.0 then refuses what only
-``Mixed`` reads. On the routes of 0.3 and on gRPC a strict server minds the stated version alone.
+``Mixed`` reads. The routes of 0.3 and its gRPC (``Decoder`` of ``v0_3_proto``) do so as well.
 
 To add a version, write its folder and list it in ``RELEASES``; to add a profile, see ``PROFILES``.
 """
@@ -20,6 +20,7 @@ from importlib import import_module
 from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import fields
 
 from dragoman.dialects import negotiation
 from dragoman.dialects.base import CardRules, Evidence, Method, RestDialect, RpcDialect
@@ -39,7 +40,7 @@ from dragoman.dialects.v0_3.codec import (
     V0_3_TYPE_DIALECT,
 )
 from dragoman.dialects.v0_3.methods import METHODS as METHODS_0_3
-from dragoman.dialects.v0_3_proto.codec import V0_3_PROTO_DIALECT, V0_3_PROTO_RAW_DIALECT
+from dragoman.dialects.v0_3_proto.codec import V0_3_PROTO_DIALECT, V0_3_PROTO_RAW_DIALECT, V0_3Proto
 from dragoman.dialects.v0_3_proto.routes import ROUTES as ROUTES_0_3
 from dragoman.dialects.v0_3_proto.shape import has_kinds, is_proto_json
 from dragoman.dialects.v1_0.card import CARD as CARD_1_0
@@ -89,6 +90,7 @@ __all__ = (
     "older_versions",
     "other_shape",
     "profile_names",
+    "proto_shape",
     "read_card",
     "refusal_dialect",
     "release_of",
@@ -320,6 +322,22 @@ def _refusal(
     )
 
 
+_CARD_MEMBERS: Final = frozenset(
+    (
+        *(field.encode_name for field in fields(AgentCard)),
+        # Of the versions before 1.0.
+        "additionalInterfaces",
+        "authentication",
+        "preferredTransport",
+        "protocolVersion",
+        "security",
+        "supportsAuthenticatedExtendedCard",
+        "supportsExtendedAgentCard",
+        "url",
+    )
+)
+
+
 def read_card(data: bytes, place: str) -> tuple[AgentCard, tuple[CalledProfile, ...]]:
     """Read a card of any version that was found at ``place``, and tell what profiles it shows.
 
@@ -339,7 +357,9 @@ def read_card(data: bytes, place: str) -> tuple[AgentCard, tuple[CalledProfile, 
             if is_named or (holds is not None and holds(members, place)):
                 # What is laid out in a way of its own leaves nothing open.
                 shown = () if weight is Evidence.SHAPE else profiles
-                return release.card.read(members, data, place), shown
+                card = release.card.read(members, data, place)
+                others = {n: value for n, value in members.whole.items() if n not in _CARD_MEMBERS}
+                return card.with_others(others) if others else card, shown
     raise AssertionError("the oldest version is always likely")
 
 
@@ -501,13 +521,24 @@ def route_shape_of_origin(origin: str) -> RestDialect:
     return _ROUTE_SHAPES.get(origin, MIXED_DIALECT)
 
 
-def rest_shape(body: bytes, plain: RestDialect | None = None) -> RestDialect:
+_PROTO: Final = {False: V0_3_PROTO_DIALECT, True: V0_3Proto(is_strict=True)}
+_REST: Final = {False: V0_3_REST_DIALECT, True: V0_3(V0_3_REST_DIALECT.name, is_strict=True)}
+
+
+def proto_shape(*, is_strict: bool) -> V0_3Proto:
+    """Return what reads ProtoJSON on the routes of 0.3."""
+    return _PROTO[is_strict]
+
+
+def rest_shape(
+    body: bytes, plain: RestDialect | None = None, *, is_strict: bool = False
+) -> RestDialect:
     """Return the shape in which a message is sent to a route of 0.3 (section 6.2).
 
     Args:
         plain: what reads the JSON of the schema, if a profile does.
     """
-    return V0_3_PROTO_DIALECT if is_proto_json(body) else plain or V0_3_REST_DIALECT
+    return _PROTO[is_strict] if is_proto_json(body) else plain or _REST[is_strict]
 
 
 _ROUTE_SHAPES: Final[Mapping[str, RestDialect]] = {

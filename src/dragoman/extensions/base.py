@@ -24,6 +24,7 @@ class CardFacts(Struct, frozen=True, kw_only=True):
 
     Attributes:
         name, description: in place of the agent's own; "" leaves those.
+        url: where the agent is called, in place of the address at which its card was asked for.
         tags: those that each skill has beside its own.
         extension: how the card declares the facts.
         members: the same at the top of cards for readers before 1.0, which know no extensions.
@@ -32,6 +33,7 @@ class CardFacts(Struct, frozen=True, kw_only=True):
 
     name: str = ""
     description: str = ""
+    url: str = ""
     tags: tuple[str, ...] = ()
     extension: AgentExtension
     members: JsonObject

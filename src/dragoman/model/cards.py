@@ -7,6 +7,9 @@ publish such a card.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
+
+from msgspec.structs import replace
 
 from dragoman.model.base import JsonObject, NonEmpty, Value
 from dragoman.model.security import SecurityRequirement, SecurityScheme
@@ -77,8 +80,12 @@ class AgentCardSignature(Value, frozen=True, kw_only=True):
     header: JsonObject | None = None
 
 
-class AgentCard(Value, frozen=True, kw_only=True):
-    """Self-description of an agent."""
+class AgentCard(Value, frozen=True, kw_only=True, dict=True, gc=True):
+    """Self-description of an agent.
+
+    Members that A2A does not have are kept beside it, see ``others``: they are no part of its value
+    and are not written.
+    """
 
     name: NonEmpty
     description: str
@@ -94,3 +101,14 @@ class AgentCard(Value, frozen=True, kw_only=True):
     skills: tuple[AgentSkill, ...]
     signatures: tuple[AgentCardSignature, ...] = ()
     icon_url: str | None = None
+
+    @property
+    def others(self) -> Mapping[str, object]:
+        """The members that no version of A2A has, by the names they were read under."""
+        return MappingProxyType(vars(self).get("_others", {}))
+
+    def with_others(self, others: JsonObject) -> AgentCard:
+        """Return the same card with these beside it."""
+        card = replace(self)
+        vars(card)["_others"] = others
+        return card

@@ -451,7 +451,7 @@ class _Parts:
             grpc=GrpcServer(
                 dispatcher,
                 settings,
-                services=_grpc_services,
+                services=partial(_grpc_services, is_strict=settings.strict_versions),
                 enter=self.guard.enter,
                 is_ready=lambda: runtime.is_ready,
             ),
@@ -543,11 +543,14 @@ def _settings_of(settings: Mapping[str, object] | Settings | None) -> Settings:
     return settings if isinstance(settings, Settings) else load_settings(settings or {}, os.environ)
 
 
-def _grpc_services() -> Services:
+def _grpc_services(*, is_strict: bool) -> Services:
     """Import the forms of gRPC when they are needed: protobuf takes its time."""
-    from dragoman.bindings.grpc.services import DIALECTS, files_of  # noqa: PLC0415 - see above
+    from dragoman.bindings.grpc.services import (  # noqa: PLC0415 - see above
+        files_of,
+        served_dialects,
+    )
 
-    dialects = tuple(dict.fromkeys(DIALECTS.values()))
+    dialects = served_dialects(is_strict=is_strict)
     return Services(dialects=dialects, files=files_of(dialects))
 
 

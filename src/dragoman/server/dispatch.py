@@ -23,7 +23,7 @@ from dragoman.dialects import registry
 from dragoman.dialects.base import Dialect, Reading, RestDialect, Result, RpcDialect
 from dragoman.dialects.profiles.base import Claim, ServedProfile, Serving
 from dragoman.dialects.registry import Profiles, check_version
-from dragoman.dialects.v0_3_proto.codec import V0_3_PROTO_DIALECT, V0_3Proto
+from dragoman.dialects.v0_3_proto.codec import V0_3Proto
 from dragoman.errors import (
     A2AError,
     InternalError,
@@ -93,7 +93,11 @@ class ServiceHost(Protocol):
 
 
 class Dispatcher:
-    """Performs operations for the bindings."""
+    """Performs operations for the bindings.
+
+    Attributes:
+        is_strict: requests are read by the letter of their version.
+    """
 
     def __init__(
         self,
@@ -114,7 +118,7 @@ class Dispatcher:
         self._validator = validator
         self._addressing = addressing
         self._caller_limits = caller_limits or CallerLimits(RateSettings(), host.clock)
-        self._is_strict = is_strict
+        self.is_strict: Final = is_strict
 
     def refusal_dialect(self, exchange: Exchange, method: str) -> RpcDialect:
         """Return the dialect in which to refuse a request for this method."""
@@ -124,7 +128,7 @@ class Dispatcher:
         if profile is not None and profile.owns_path and not registry.is_newest_method(method):
             return profile.dialect
         version = exchange.parameter(*_VERSION)
-        return registry.refusal_dialect(method, version, is_strict=self._is_strict)
+        return registry.refusal_dialect(method, version, is_strict=self.is_strict)
 
     async def serve_envelope(self, exchange: Exchange, envelope: JsonRpcRequest) -> Answer:
         """Perform what a JSON-RPC request asks for, in whatever dialect it is."""
@@ -137,14 +141,14 @@ class Dispatcher:
         """Perform a JSON-RPC method of a version of A2A."""
         version = exchange.parameter(*_VERSION)
         dialect, operation, is_shared = registry.find_method(
-            method, version, is_strict=self._is_strict
+            method, version, is_strict=self.is_strict
         )
         if operation is Operation.GET_TASK and self._wants_stream(exchange, params):
             operation = Operation.SUBSCRIBE_TO_TASK
         if is_shared:
             named = registry.task_named(operation, params)
             origin = await self._origin(operation, named, exchange.principal)
-            dialect = registry.dialect_of_origin(origin, is_strict=self._is_strict)
+            dialect = registry.dialect_of_origin(origin, is_strict=self.is_strict)
         exchange.dialect = dialect
         extensions = self._activate(dialect, operation, exchange)
         reading = dialect.decode_request(operation, params)
@@ -159,7 +163,7 @@ class Dispatcher:
         claim = profile.claims(exchange, envelope.method, envelope.params, is_known=is_known)
         if claim is not Claim.ASK_TASK:
             return claim is Claim.YES
-        operation = profile.find_method(envelope.method, exchange).operation
+        operation = profile.find_method(envelope.method, exchange, envelope.params).operation
         named = registry.task_hinted(envelope.params)
         origin = await self._origin(operation, named, exchange.principal)
         return profile.dialect_of(origin) is not None if origin else profile.is_likely(exchange)
@@ -169,7 +173,9 @@ class Dispatcher:
     ) -> Answer:
         """Perform a JSON-RPC method of a profile."""
         exchange.dialect = profile.dialect
-        dialect, operation, is_shared = profile.find_method(envelope.method, exchange)
+        dialect, operation, is_shared = profile.find_method(
+            envelope.method, exchange, envelope.params
+        )
         if is_shared:
             named = registry.task_named(operation, envelope.params)
             origin = await self._origin(operation, named, exchange.principal)
@@ -195,8 +201,8 @@ class Dispatcher:
     async def serve_route(self, exchange: Exchange, match: Match, body: bytes) -> Answer:
         """Perform an HTTP+JSON route of 1.0."""
         version = exchange.parameter(*_VERSION)
-        stated = check_version(version, is_old=False, is_strict=self._is_strict)
-        dialect = registry.route_dialect(stated, is_strict=self._is_strict)
+        stated = check_version(version, is_old=False, is_strict=self.is_strict)
+        dialect = registry.route_dialect(stated, is_strict=self.is_strict)
         if dialect is None:
             of_body, of_origin = registry.route_shape, registry.route_shape_of_origin
             dialect = await self._shape(exchange, match, body, of_body, of_origin)
@@ -206,20 +212,25 @@ class Dispatcher:
 
     async def serve_old_route(self, exchange: Exchange, match: Match, body: bytes) -> Answer:
         """Perform an HTTP+JSON route of 0.3, in the shape of JSON that the client uses."""
-        check_version(exchange.parameter(*_VERSION), is_old=True, is_strict=self._is_strict)
-        of_body = partial(registry.rest_shape, plain=self._profiles.rest_dialect)
+        check_version(exchange.parameter(*_VERSION), is_old=True, is_strict=self.is_strict)
+        of_body = partial(
+            registry.rest_shape, plain=self._profiles.rest_dialect, is_strict=self.is_strict
+        )
         dialect = await self._shape(exchange, match, body, of_body, registry.shape_of_origin)
         extensions = self._activate(dialect, match.operation, exchange)
         reading = rest.read_request(match, exchange.query, body, dialect)
         if match.operation in _SENDS:
             reading = await self._recall(
-                match.operation, reading, V0_3_PROTO_DIALECT, exchange.principal
+                match.operation,
+                reading,
+                registry.proto_shape(is_strict=self.is_strict),
+                exchange.principal,
             )
         return await self._perform(match.operation, reading, extensions, exchange)
 
     def takes_envelope(self, match: Match, body: bytes) -> bool:
         """Tell whether a message comes to a route as a JSON-RPC request: some clients do that."""
-        return not self._is_strict and match.operation in _SENDS and jsonrpc.is_request(body)
+        return not self.is_strict and match.operation in _SENDS and jsonrpc.is_request(body)
 
     async def _shape(
         self,
@@ -244,7 +255,7 @@ class Dispatcher:
     ) -> Answer:
         """Perform a gRPC method; ``dialect`` is the one of its service."""
         stated = incoming.headers.get(b"a2a-version")
-        check_version(stated, is_old=dialect.has_final, is_strict=self._is_strict)
+        check_version(stated, is_old=dialect.has_final, is_strict=self.is_strict)
         extensions = self._activate(dialect, operation, incoming)
         reading = dialect.decode_request(operation, params)
         if dialect.has_final:
@@ -291,7 +302,7 @@ class Dispatcher:
 
     def _wants_stream(self, exchange: Exchange, params: bytes) -> bool:
         """Tell whether a task is to be followed by getting it as a stream (D16)."""
-        if self._is_strict or b'"taskId"' not in params:
+        if self.is_strict or b'"taskId"' not in params:
             return False
         return exchange.takes_stream
 

@@ -6,10 +6,14 @@ from typing import Final
 
 from msgspec import Struct
 
-__all__ = ("ANONYMOUS", "NOBODY", "Principal")
+__all__ = ("ANONYMOUS", "NOBODY", "READ_ONLY", "Principal")
 
 ANONYMOUS: Final = "anonymous"
 """The owner all callers share while the agent has no authenticator (Q-34)."""
+
+
+READ_ONLY: Final = "read-only"
+"""The scope of callers who may only look: skills that do more are closed to them."""
 
 
 class Principal(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):

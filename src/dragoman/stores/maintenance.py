@@ -7,7 +7,7 @@ believed, so that what is wrong can be seen.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from msgspec import Struct
 
@@ -18,6 +18,8 @@ from dragoman.stores.shared.states import STATES
 from dragoman.stores.webhooks import DeadLetter, LetterKey, Webhook
 
 __all__ = (
+    "ERASED",
+    "Erasure",
     "Finding",
     "Maintenance",
     "Segment",
@@ -25,6 +27,21 @@ __all__ = (
     "TaskRecord",
     "record_of",
 )
+
+
+ERASED: Final = (
+    "dead_letters",
+    "webhooks",
+    "secrets",
+    "inbox",
+    "journal",
+    "snapshots",
+    "aliases",
+    "sends",
+    "events",
+    "tasks",
+)
+"""The tables that hold something of a task, in the order in which they are emptied."""
 
 
 class Maintenance(Protocol):
@@ -74,6 +91,20 @@ class Maintenance(Protocol):
         """Remove dead letters, beside a server; return how many there were."""
         ...
 
+    def erase(self, erasure: Erasure, *, is_trial: bool) -> dict[str, int]:
+        """Remove tasks with everything that belongs to them, in one transaction.
+
+        Unlike ``delete_ended``, this spares neither a task that is under way nor one whose webhooks
+        have something to send.
+
+        Args:
+            is_trial: count only, and leave everything in place.
+
+        Returns:
+            How much was removed from each table of ``ERASED``; events count, not segments.
+        """
+        ...
+
     def upgrade(self) -> tuple[int, int]:
         """Bring the store up to date; return the version it had, and the one it has."""
         ...
@@ -85,6 +116,19 @@ class Maintenance(Protocol):
 
 Row = Sequence[Any]
 """What a database gives for a row; which columns it has is said by the query."""
+
+
+class Erasure(Struct, frozen=True):
+    """What to erase: what meets all conditions that are not None.
+
+    Attributes:
+        before_ms: for tasks, the last status was before this; for sends without a task, the send.
+    """
+
+    task_id: str | None = None
+    owner: str | None = None
+    tenant: str | None = None
+    before_ms: int | None = None
 
 
 class Finding(Struct, frozen=True):

@@ -20,7 +20,7 @@ class FakeChain:
     """
 
     def __init__(self, keys: Mapping[str, str] | None = None) -> None:
-        """Take the accounts that there are, each with the one key that may sign for it.
+        """Take accounts of registered agents, each with the one key that may sign for it.
 
         Raises:
             MalformedError: a key is none.
@@ -30,6 +30,7 @@ class FakeChain:
         self._jobs: dict[int, JobRow] = {}
         for account, key in (keys or {}).items():
             self.set_keys(account, key)
+            self.register(AgentRow(account=account, active=True))
 
     def set_keys(self, account: str, *keys: str, threshold: int = 1) -> None:
         """Give an account other keys than it had, each of weight 1."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from dragoman._proto.messages import pool
-from dragoman.bindings.grpc.v0_3 import V0_3_GRPC
+from dragoman.bindings.grpc.v0_3 import V0_3_GRPC, V0_3_GRPC_STRICT
 from dragoman.bindings.grpc.v1_0 import V1_0_GRPC
 from dragoman.dialects.negotiation import V0_3, V1_0, Version
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from dragoman.bindings.grpc.base import GrpcDialect
 
-__all__ = ("DIALECTS", "files_of")
+__all__ = ("DIALECTS", "files_of", "served_dialects")
 
 DIALECTS: Final[Mapping[Version, GrpcDialect]] = {
     V1_0: V1_0_GRPC,
@@ -22,6 +22,12 @@ DIALECTS: Final[Mapping[Version, GrpcDialect]] = {
     Version(0, 2): V0_3_GRPC,
 }
 """The versions that travel over gRPC, newest first."""
+
+
+def served_dialects(*, is_strict: bool) -> tuple[GrpcDialect, ...]:
+    """Return the forms in which a server is called, newest first."""
+    strict: Mapping[GrpcDialect, GrpcDialect] = {V0_3_GRPC: V0_3_GRPC_STRICT} if is_strict else {}
+    return tuple(dict.fromkeys(strict.get(dialect, dialect) for dialect in DIALECTS.values()))
 
 
 def files_of(dialects: Iterable[GrpcDialect]) -> tuple[bytes, ...]:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from dragoman.model.events import StreamResponse
     from dragoman.model.operations import Request
 
-__all__ = ("V0_3_GRPC", "V0_3_GRPC_RAW", "GrpcV0_3")
+__all__ = ("V0_3_GRPC", "V0_3_GRPC_RAW", "V0_3_GRPC_STRICT", "GrpcV0_3")
 
 _NAME: Final = "0.3-grpc"
 
@@ -63,15 +63,20 @@ class GrpcV0_3:  # noqa: N801 - the name of the version
     The variant ``0.3-grpc+raw`` answers clients that send file content as it is.
     """
 
-    __slots__ = ("_encoder", "_file_bytes", "name")
+    __slots__ = ("_encoder", "_file_bytes", "_is_strict", "name")
 
     has_final: bool = True
     has_messages: bool = True
     http: HttpRules = HttpRules()
     service: str = "a2a.v1.A2AService"
 
-    def __init__(self, file_bytes: FileBytes | None = None) -> None:
-        """Pin the peer's habit with file content if it is known (0.x reference, 5.7)."""
+    def __init__(self, file_bytes: FileBytes | None = None, *, is_strict: bool = False) -> None:
+        """Pin the peer's habit with file content if it is known (0.x reference, 5.7).
+
+        Args:
+            is_strict: refuse the requests that ``Decoder`` refuses then; answers are the same.
+        """
+        self._is_strict = is_strict
         self.name: str = _NAME if file_bytes is None else f"{_NAME}+{file_bytes}"
         self._file_bytes: FileBytes | None = file_bytes
         self._encoder = MessageEncoder(file_bytes)
@@ -91,7 +96,7 @@ class GrpcV0_3:  # noqa: N801 - the name of the version
 
     def decode_request(self, operation: Operation, params: bytes) -> Reading:
         """Read a request; the answer has file content as the request does."""
-        decoder = Decoder(self._file_bytes)
+        decoder = Decoder(self._file_bytes, is_strict=self._is_strict)
         request = decode_request(operation, params, decoder)
         return Reading(request, V0_3_GRPC_RAW if decoder.has_raw_files else self)
 
@@ -131,3 +136,4 @@ class GrpcV0_3:  # noqa: N801 - the name of the version
 
 V0_3_GRPC: Final = GrpcV0_3()
 V0_3_GRPC_RAW: Final = GrpcV0_3("raw")
+V0_3_GRPC_STRICT: Final = GrpcV0_3(is_strict=True)

@@ -1,4 +1,4 @@
-"""dragoman db check, upgrade and vacuum: look after the store of a server."""
+"""dragoman db check, upgrade, vacuum and erase: look after the store of a server."""
 
 from __future__ import annotations
 
@@ -14,12 +14,14 @@ from dragoman.cli.options.parser import Parser
 from dragoman.cli.serving.options import CONFIG_FILE
 from dragoman.cli.views.labels import Lines
 from dragoman.errors import UsageError
+from dragoman.model.timestamps import parse_timestamp
 from dragoman.server.settings import Settings, read_config_file
-from dragoman.stores.maintenance import Finding, Maintenance
+from dragoman.stores.maintenance import ERASED, Erasure, Finding, Maintenance
 from dragoman.stores.opening import open_maintenance
 
 __all__ = (
     "CHECK",
+    "ERASE",
     "STORE",
     "UPGRADE",
     "VACUUM",
@@ -169,6 +171,107 @@ def _vacuum(invocation: Invocation) -> int:
     return 0
 
 
+# --- erase ----------------------------------------------------------------------------------------
+
+_TASK: Final = Option[str | None](
+    name="task",
+    metavar="ID",
+    read=values.text,
+    default=None,
+    is_configurable=False,
+    help="erase this task",
+)
+_OWNER: Final = Option[str | None](
+    name="owner",
+    metavar="NAME",
+    read=values.text,
+    default=None,
+    is_configurable=False,
+    help="erase everything of this owner; with --tenant, of the owner in that tenant",
+)
+_OF_TENANT: Final = Option[str | None](
+    name="tenant",
+    metavar="NAME",
+    read=values.text,
+    default=None,
+    is_configurable=False,
+    help="erase everything of this tenant",
+)
+_BEFORE: Final = Option[str | None](
+    name="before",
+    metavar="WHEN",
+    read=values.timestamp,
+    default=None,
+    is_configurable=False,
+    help="only tasks whose last status is older, such as 2026-01-31T00:00:00Z",
+)
+_DRY_RUN: Final = Option[bool](
+    name="dry-run",
+    read=values.boolean,
+    default=False,
+    is_configurable=False,
+    help="count what would be erased, and leave it in place",
+)
+
+_ERASE_EPILOG: Final = """\
+Tasks under way are erased as well. There is no way back.
+Backups and the stores of other agents are not touched.
+
+examples:
+  dragoman db erase --owner key:alice --dry-run
+  dragoman db erase --tenant acme --before 2026-01-31T00:00:00Z
+"""
+
+
+def _declare_erase(parser: Parser) -> None:
+    parser.epilog = _ERASE_EPILOG
+    parser.add_options((_TASK, _OWNER, _OF_TENANT, _BEFORE, _DRY_RUN, STORE))
+
+
+def _erase(invocation: Invocation) -> int:
+    settings = invocation.settings
+    task_id, owner, tenant = settings[_TASK], settings[_OWNER], settings[_OF_TENANT]
+    if (task_id is None) == (owner is None and tenant is None):
+        raise UsageError("say what to erase: --task ID, or --owner NAME, --tenant NAME or both")
+    before, is_trial = settings[_BEFORE], settings[_DRY_RUN]
+    keeper = keeper_of(invocation)
+    removed = keeper.erase(
+        Erasure(task_id, owner, tenant, None if before is None else parse_timestamp(before)),
+        is_trial=is_trial,
+    )
+    counts = {_ERASED_NAMES[table]: removed[table] for table in reversed(ERASED)}
+    invocation.output.show(
+        msgspec.json.encode({"store": keeper.name, "dryRun": is_trial, "erased": counts}),
+        lambda: _erased_lines(keeper.name, counts, is_trial=is_trial),
+    )
+    return FAILURE if task_id is not None and not removed["tasks"] else 0
+
+
+_ERASED_NAMES: Final = {
+    "tasks": "tasks",
+    "events": "events",
+    "sends": "sends",
+    "aliases": "aliases",
+    "snapshots": "snapshots",
+    "journal": "results",
+    "inbox": "messages",
+    "secrets": "secrets",
+    "webhooks": "webhooks",
+    "dead_letters": "deadLetters",
+}
+"""What the rows of a table are to users."""
+
+
+def _erased_lines(store: str, counts: dict[str, int], *, is_trial: bool) -> Lines:
+    lines = Lines().field("Store", store)
+    if is_trial:
+        lines.field("Dry run", "nothing was erased")
+    for name, count in counts.items():
+        lines.field("Dead letters" if name == "deadLetters" else name.capitalize(), count)
+    return lines
+
+
 CHECK: Final = Body(run=_check, declare=_declare_check)
+ERASE: Final = Body(run=_erase, declare=_declare_erase)
 UPGRADE: Final = Body(run=_upgrade, declare=_declare)
 VACUUM: Final = Body(run=_vacuum, declare=_declare)

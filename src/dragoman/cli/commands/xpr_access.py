@@ -60,6 +60,7 @@ class XprAccess:
         self._endpoints = endpoints
         self._permission = settings.permission
         self._signer = _signer(settings)
+        self._account = settings.account
         self._allow_http = invocation.settings[_ALLOW_HTTP]
         self._policy = EgressPolicy.of(*invocation.settings[_ALLOW], allow_http=self._allow_http)
         self._timeout_seconds = invocation.settings[TIMEOUT] or None
@@ -72,6 +73,7 @@ class XprAccess:
             yield XprTools(
                 chain,
                 self._signer,
+                account=self._account,
                 tool_mode=tool_mode,
                 policy=self._policy,
                 timeout_seconds=self._timeout_seconds,

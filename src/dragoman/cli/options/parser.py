@@ -76,6 +76,8 @@ class Parser(argparse.ArgumentParser):
         group = self.add_argument_group(title) if title else self
         for option in options:
             free = [flag for flag in option.flags if flag not in self._option_string_actions]
+            if not free:
+                continue
             # The short spelling is shown first, as everywhere.
             shown = sorted(free, key=lambda flag, short=option.short: flag != short)
             record = group.add_argument(*shown, action=_Record, option=option, given=self._given)

@@ -171,8 +171,12 @@ class HttpTransport:
                 try:
                     _check_depth(event.data, str(response.url))
                     frame = self._framing.read_event(event)
-                except (A2AError, ClientError) as found:
-                    # What came before it is handed out first.
+                except A2AError as found:
+                    # What came with it is handed out first, the end of the task among it: some say
+                    # why a task has failed before they say that it has.
+                    problem = problem or found
+                    continue
+                except ClientError as found:
                     problem = found
                     break
                 frames.append(Frame(numbers.take(event) if numbers else 0, frame))

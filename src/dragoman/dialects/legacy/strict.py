@@ -14,7 +14,14 @@ from dragoman.dialects.fields import Fields
 from dragoman.errors import InvalidParamsError
 from dragoman.model.base import is_array, is_object
 
-__all__ = ("check_parts", "check_spelling")
+__all__ = ("check_file", "check_parts", "check_role", "check_spelling")
+
+_KINDS: Final = ("text", "file", "data")
+_ROLES: Final = ("user", "agent")
+_CONTENT: Final = (("bytes", "uri"), ("fileWithBytes", "fileWithUri"))
+"""A file has one of two; the proto calls them otherwise."""
+
+_UNKNOWN: Final = "is not one of the known values"
 
 _FREE: Final = frozenset({"metadata", "data"})
 """Members that hold whatever the sender likes, null and any name among it."""
@@ -62,7 +69,7 @@ def check_spelling(params: Fields) -> None:
 
 
 def check_parts(message: Fields, discriminator: str) -> None:
-    """Refuse parts that do not say what they are in this member.
+    """Refuse parts that do not say in this member that they are of a kind that 0.x has.
 
     Raises:
         InvalidParamsError: there is one, or there are no parts; the violation says where.
@@ -70,4 +77,29 @@ def check_parts(message: Fields, discriminator: str) -> None:
     if "parts" not in message:
         raise InvalidParamsError.of(message.place("parts"), "is required")
     for value, place in message.items("parts"):
-        Fields(value, place).required_text(discriminator)
+        part = Fields(value, place)
+        if part.required_text(discriminator) not in _KINDS:
+            raise InvalidParamsError.of(part.place(discriminator), _UNKNOWN)
+        if (file := part.at("file")) is not None:
+            check_file(file)
+
+
+def check_file(file: Fields) -> None:
+    """Refuse a file that is given by its content and by its address.
+
+    Raises:
+        InvalidParamsError: it is.
+    """
+    for content, address in _CONTENT:
+        if content in file and address in file:
+            raise InvalidParamsError.of(file.path, f"needs exactly one of {content}, {address}")
+
+
+def check_role(message: Fields) -> None:
+    """Refuse a message that does not say who speaks, in the words of 0.x (D11).
+
+    Raises:
+        InvalidParamsError: it does not.
+    """
+    if message.required_text("role") not in _ROLES:
+        raise InvalidParamsError.of(message.place("role"), _UNKNOWN)

@@ -110,8 +110,8 @@ class ServedProfile(Protocol):
         """Whether a request that cannot be read, or is refused unread, is the profile's."""
         ...
 
-    def find_method(self, name: str, head: RequestHead) -> Method:
-        """Return what a method name means.
+    def find_method(self, name: str, head: RequestHead, params: bytes = b"{}") -> Method:
+        """Return what a method name means in a request with these params.
 
         Raises:
             MethodNotFoundError: the profile has no such method.

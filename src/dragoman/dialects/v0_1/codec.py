@@ -19,7 +19,7 @@ from dragoman.dialects.v0_1.requests import encode_request
 from dragoman.dialects.v0_1.strict import check_request
 from dragoman.model.documents import TaskDocument
 from dragoman.model.messages import Message
-from dragoman.model.operations import Operation
+from dragoman.model.operations import ListTaskPushNotificationConfigsResponse, Operation
 from dragoman.model.push import TaskPushNotificationConfig
 
 if TYPE_CHECKING:
@@ -102,8 +102,14 @@ class V0_1:  # noqa: N801 - the name of the version
                 return _encode(self._writer.task(task_of(result)))
             case TaskPushNotificationConfig():
                 return _encode(self._writer.push_config(result))
+            case ListTaskPushNotificationConfigsResponse(configs=configs):
+                # 5.1: the one that is called like the task, else the oldest; null if there is none.
+                own = self._writer.shown_id
+                found = next((each for each in configs if each.id in (own, each.task_id)), None)
+                found = found or next(iter(configs), None)
+                return _encode(found and self._writer.push_config(found))
             case _:
-                # No method of 0.1 asks for a page, a list, a card or nothing.
+                # No method of 0.1 asks for a page, a card or nothing.
                 raise TypeError(result)
 
     def frame_writer(self) -> FrameWriter:

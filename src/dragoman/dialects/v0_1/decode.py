@@ -25,6 +25,7 @@ from dragoman.model.operations import (
     CancelTaskRequest,
     GetTaskPushNotificationConfigRequest,
     GetTaskRequest,
+    ListTaskPushNotificationConfigsRequest,
     Operation,
     SendMessageConfiguration,
     SendMessageRequest,
@@ -107,6 +108,8 @@ def decode_task_request(operation: Operation, data: bytes) -> tuple[Request, str
         case Operation.GET_TASK_PUSH_NOTIFICATION_CONFIG:
             # 0.x reference, 5.1: the one webhook of a task is called like the task.
             return GetTaskPushNotificationConfigRequest(task_id=task_id, id=task_id), task_id
+        case Operation.LIST_TASK_PUSH_NOTIFICATION_CONFIGS:
+            return ListTaskPushNotificationConfigsRequest(task_id=task_id), task_id
         case Operation.CREATE_TASK_PUSH_NOTIFICATION_CONFIG:
             return read_task_config(params), task_id
         case _:

@@ -7,7 +7,7 @@ the proto, which came with 0.2.
 from __future__ import annotations
 
 from dragoman.dialects.fields import Fields, read_json
-from dragoman.dialects.legacy.strict import check_parts
+from dragoman.dialects.legacy.strict import check_parts, check_role
 
 __all__ = ("check_request",)
 
@@ -21,4 +21,5 @@ def check_request(params: bytes) -> None:
     fields = Fields(read_json(params))
     fields.required_text("id")  # D8, and D14 for a send
     if (message := fields.at("message")) is not None:
+        check_role(message)
         check_parts(message, "type")  # D13

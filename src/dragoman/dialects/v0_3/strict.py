@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from dragoman.dialects.fields import Fields, read_json
-from dragoman.dialects.legacy.strict import check_parts, check_spelling
+from dragoman.dialects.legacy.strict import check_parts, check_role, check_spelling
 from dragoman.errors import InvalidParamsError
 from dragoman.model.operations import Operation
 
@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 __all__ = ("check_request",)
-
-_ROLES: Final = ("user", "agent")
 
 
 def check_request(operation: Operation, params: bytes) -> None:
@@ -37,8 +35,7 @@ def _check_send(params: Fields) -> None:
     # D10: the id must be there; ``kind`` may be missing, as in nearly all examples of the text.
     message.required_text("messageId")
     # D11: 1.0 has other roles, and parts without a kind.
-    if message.required_text("role") not in _ROLES:
-        raise InvalidParamsError.of(message.place("role"), "is not one of the known values")
+    check_role(message)
     check_parts(message, "kind")  # D9, D11
 
 

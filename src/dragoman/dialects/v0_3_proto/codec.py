@@ -47,14 +47,19 @@ class V0_3Proto:  # noqa: N801 - the name of the version
     The variant ``0.3-proto+raw`` answers clients that send file content as it is.
     """
 
-    __slots__ = ("_encoder", "_file_bytes", "name")
+    __slots__ = ("_encoder", "_file_bytes", "_is_strict", "name")
 
     has_final: bool = True
     has_messages: bool = True
     http: HttpRules = HttpRules()
 
-    def __init__(self, file_bytes: FileBytes | None = None) -> None:
-        """Pin the peer's habit with file content if it is known (0.x reference, 5.7)."""
+    def __init__(self, file_bytes: FileBytes | None = None, *, is_strict: bool = False) -> None:
+        """Pin the peer's habit with file content if it is known (0.x reference, 5.7).
+
+        Args:
+            is_strict: refuse the requests that ``Decoder`` refuses then; answers are the same.
+        """
+        self._is_strict = is_strict
         self.name: str = _NAME if file_bytes is None else f"{_NAME}+{file_bytes}"
         self._file_bytes: FileBytes | None = file_bytes
         self._encoder = Encoder(file_bytes)
@@ -65,7 +70,7 @@ class V0_3Proto:  # noqa: N801 - the name of the version
 
     def decode_request(self, operation: Operation, params: bytes) -> Reading:
         """Read a request from a JSON object; the answer has file content as the request does."""
-        decoder = Decoder(self._file_bytes)
+        decoder = Decoder(self._file_bytes, is_strict=self._is_strict)
         request = _read(operation, FORMS[operation].decode(params), decoder)
         return Reading(request, V0_3_PROTO_RAW_DIALECT if decoder.has_raw_files else self)
 

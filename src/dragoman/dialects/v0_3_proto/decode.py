@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from dragoman.dialects.fields import Fields
 from dragoman.dialects.legacy.file_bytes import is_raw, read_file_bytes
 from dragoman.dialects.legacy.part_marks import lift_part
+from dragoman.dialects.legacy.strict import check_file
 from dragoman.dialects.legacy.tolerant import (
     read_any_state,
     read_file,
@@ -100,11 +101,17 @@ class Decoder:
             known.
     """
 
-    __slots__ = ("_pinned", "has_raw_files")
+    __slots__ = ("_is_strict", "_pinned", "has_raw_files")
 
-    def __init__(self, pinned: FileBytes | None) -> None:
-        """Begin with the peer's habit, None to judge by the bytes."""
+    def __init__(self, pinned: FileBytes | None, *, is_strict: bool = False) -> None:
+        """Begin with the peer's habit, None to judge by the bytes.
+
+        Args:
+            is_strict: refuse messages without ``messageId`` (D10), with a role or a name of the
+                content that the proto does not have (D11), and files given twice.
+        """
         self._pinned: FileBytes | None = pinned
+        self._is_strict = is_strict
         self.has_raw_files: bool = False
 
     def message(self, found: wire.Message, path: str, otherwise: Role) -> Message:
@@ -114,6 +121,8 @@ class Decoder:
             otherwise: who speaks if the message does not say (0.x reference, 5.6).
         """
         role = _ROLES.get(found.role)
+        if self._is_strict:
+            _check_message(found, path)
         content = found.content or found.parts or ()
         return Message(
             message_id=found.message_id or "",
@@ -217,7 +226,10 @@ class Decoder:
             case str() as text, None, None:
                 part = Part(text=text, metadata=metadata)
             case None, dict() as file, None:
-                return self._file(read_file(Fields(file, f"{path}[{index}].file"), metadata))
+                fields = Fields(file, f"{path}[{index}].file")
+                if self._is_strict:
+                    check_file(fields)
+                return self._file(read_file(fields, metadata))
             case None, None, dict() as data:
                 # The object is in a member of its own; some leave that out.
                 inner = data.get("data")
@@ -256,6 +268,15 @@ class AnswerDecoder(Decoder):
         except InvalidParamsError:
             content = msgspec.to_builtins(found)
             return Part(data=content) if content else None
+
+
+def _check_message(found: wire.Message, path: str) -> None:
+    required(found.message_id, f"{path}.messageId")
+    if found.role not in _ROLES:
+        fault = "is not one of the known values" if found.role else "is required"
+        raise InvalidParamsError.of(f"{path}.role", fault)
+    if found.parts:
+        raise InvalidParamsError.of(f"{path}.parts", "is called content")
 
 
 def free_json(found: JsonObject | None) -> JsonObject | None:

@@ -8,6 +8,7 @@ from typing import Final, Literal, Protocol, Self, TypeAlias
 
 import msgspec
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from dragoman.auth.incoming.authenticator import Evidence, Principal, ReadBody
 from dragoman.auth.incoming.authorization_header import DEFAULT_REALM, challenge_of
@@ -43,7 +44,7 @@ from dragoman.extensions.xpr.signing import (
 )
 from dragoman.extensions.xpr.trust import TrustFacts, TrustPolicy, refusal_of
 from dragoman.model.security import HTTPAuthSecurityScheme, SecurityScheme
-from dragoman.service.principal import ANONYMOUS, NOBODY
+from dragoman.service.principal import ANONYMOUS, NOBODY, READ_ONLY
 
 __all__ = (
     "READ",
@@ -65,7 +66,10 @@ READ: Final = "xpr:read"
 """The scope that every caller has: for skills that look things up."""
 
 WRITE: Final = "xpr:write"
-"""The scope that callers have unless the tool mode is ``readonly``: for skills that do things."""
+"""The scope that callers have unless the tool mode is ``readonly``: for skills that do things.
+
+Callers who lack it may use the skills that are read-only, and no others.
+"""
 
 _DESCRIPTION: Final = (
     f"{SIGNATURE_HEADER}: the body, signed by the active key of an XPR account, with "
@@ -134,6 +138,7 @@ class XprAuth:
 
         Args:
             rate_limit: calls of one account in a minute.
+            tool_mode: ``readonly`` leaves callers, known or not, the skills that are read-only.
             is_required: refuse requests without a signature. Else they are let in as ``anonymous``,
                 all of them under one rate limit, whatever account they name.
             target: the agent's own account. A request whose body names another is refused.
@@ -164,7 +169,9 @@ class XprAuth:
         self._clock: Clock = clock or SystemClock()
         self._replays = replays or MemoryReplays(self._clock)
         self.owner_prefix: Final = owner_prefix
-        self._scopes = frozenset({READ}) if tool_mode == "readonly" else frozenset({READ, WRITE})
+        is_full = tool_mode == "full"
+        self._scopes = frozenset({READ, WRITE}) if is_full else frozenset({READ, READ_ONLY})
+        self._nobody = NOBODY if is_full else replace(NOBODY, scopes=frozenset({READ_ONLY}))
         self.is_optional: Final = not is_required
         self.name: Final = name
         self.scheme: Final = SecurityScheme(
@@ -176,13 +183,8 @@ class XprAuth:
         self.challenge: Final = challenge_of(SCHEME, realm=DEFAULT_REALM)
 
     @classmethod
-    def from_settings(
-        cls, settings: XprSettings, *, require_agent: bool = False, clock: Clock | None = None
-    ) -> Self:
+    def from_settings(cls, settings: XprSettings, *, clock: Clock | None = None) -> Self:
         """Make one as the environment of an agent of this network says.
-
-        Args:
-            require_agent: let registered agents in alone, even if no level is asked for.
 
         Raises:
             UsageError: there is no endpoint, or a setting cannot be used.
@@ -190,7 +192,7 @@ class XprAuth:
         return cls(
             Chain(*settings.endpoints, permission=settings.permission, clock=clock),
             trust=TrustPolicy(
-                require_agent=require_agent,
+                require_agent=settings.require_agent,
                 min_kyc_level=settings.min_kyc_level,
                 min_trust_score=settings.min_trust_score,
             ),
@@ -292,7 +294,7 @@ class XprAuth:
         now_ms = self._clock.now_ms()
         self._check_rate(ANONYMOUS, now_ms)
         self._window.count(ANONYMOUS, now_ms)
-        return NOBODY
+        return self._nobody
 
     def _check_rate(self, account: str, now_ms: int) -> None:
         wait_ms = self._window.wait_ms(account, now_ms)

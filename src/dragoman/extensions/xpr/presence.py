@@ -34,6 +34,7 @@ _LOOKED_MS: Final = 60_000
 
 _FAILED_MS: Final = 10_000
 _USUAL_PROTOCOL: Final = "https"
+_CALLED: Final = ("https://", "http://")
 
 
 class AgentsOnChain(Protocol):
@@ -121,6 +122,7 @@ def facts_of(account: str, agent: AgentRow | None, score: TrustScore | None) -> 
     return CardFacts(
         name=row.name,
         description=row.description,
+        url=row.endpoint if row.endpoint.startswith(_CALLED) else "",
         tags=row.capability_names,
         extension=AgentExtension(uri=IDENTITY, description=_DESCRIPTION, params=members),
         members=members,

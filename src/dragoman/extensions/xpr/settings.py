@@ -27,10 +27,12 @@ class XprSettings(Struct, frozen=True, kw_only=True):
         private_key: ``XPR_PRIVATE_KEY``, by which requests of its own are signed.
         permission: ``XPR_PERMISSION``, the one whose keys sign requests.
         auth_required: ``A2A_AUTH_REQUIRED``; only ``false`` lets unsigned requests in.
+        require_agent: ``A2A_REQUIRE_AGENT``; only ``0`` and ``false`` let in who is no registered
+            agent.
         min_kyc_level: ``A2A_MIN_KYC_LEVEL``, 0 to 3; 0 asks for none.
         min_trust_score: ``A2A_MIN_TRUST_SCORE``, 0 to 100; 0 asks for none.
         rate_limit: ``A2A_RATE_LIMIT``, calls of one account in a minute.
-        tool_mode: ``A2A_TOOL_MODE``; ``readonly`` keeps callers from skills that change things.
+        tool_mode: ``A2A_TOOL_MODE``; ``readonly`` leaves callers the skills that only look.
     """
 
     endpoints: tuple[str, ...] = ()
@@ -38,6 +40,7 @@ class XprSettings(Struct, frozen=True, kw_only=True):
     private_key: str = ""
     permission: str = "active"
     auth_required: bool = True
+    require_agent: bool = True
     min_kyc_level: int = 0
     min_trust_score: int = 0
     rate_limit: int = 20
@@ -60,6 +63,7 @@ def load_xpr_settings(environ: Mapping[str, str]) -> XprSettings:
         private_key=environ.get("XPR_PRIVATE_KEY", ""),
         permission=environ.get("XPR_PERMISSION", "") or "active",
         auth_required=environ.get("A2A_AUTH_REQUIRED", "true") != "false",
+        require_agent=environ.get("A2A_REQUIRE_AGENT", "1") not in ("0", "false"),
         min_kyc_level=_number(environ, "A2A_MIN_KYC_LEVEL", 0, most=3),
         min_trust_score=_number(environ, "A2A_MIN_TRUST_SCORE", 0, most=100),
         rate_limit=_number(environ, "A2A_RATE_LIMIT", 20, least=1),

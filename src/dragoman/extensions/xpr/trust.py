@@ -90,15 +90,15 @@ class TrustPolicy(Struct, frozen=True, kw_only=True):
     """What is asked of callers, beyond a good signature.
 
     Attributes:
-        require_agent: the account must be a registered, active agent. It is asked anyway as soon
-            as one of the levels below is.
+        require_agent: the account must be a registered, active agent, as the network's documents
+            say. It is asked anyway as soon as one of the levels below is.
         min_kyc_level: of the caller's own account, 0 to 3; 0 asks for none.
         min_trust_score: 0 to 100; 0 asks for none.
         gate_score: how the score is counted: ``full`` as on cards, ``partial`` as the network's own
             servers do, which never gets beyond 40.
     """
 
-    require_agent: bool = False
+    require_agent: bool = True
     min_kyc_level: int = 0
     min_trust_score: int = 0
     gate_score: GateScore = "full"

@@ -277,10 +277,11 @@ class PublishedCards:
         agent, facts = self._agent, self._facts
         listed = agent.skills if skills is None else skills
         served = ("", *agent.tenants) if tenants is None else tenants
+        base = (facts and facts.url.rstrip("/")) or base_url.rstrip("/") + self._path
         return AgentCard(
             name=(facts and facts.name) or agent.name,
             description=(facts and facts.description) or agent.description or agent.name,
-            supported_interfaces=self._interfaces(base_url.rstrip("/") + self._path, served),
+            supported_interfaces=self._interfaces(base, served),
             provider=agent.provider,
             version=agent.version,
             documentation_url=agent.documentation_url,

@@ -146,7 +146,9 @@ class HttpCalls:
         try:
             check_is_json(exchange.headers)
             body = await exchange.read_body(self._guard)
-            return jsonrpc.read_request(body, is_lenient=not is_owned)
+            return jsonrpc.read_request(
+                body, is_lenient=not is_owned, needs_version=self._dispatcher.is_strict
+            )
         except (A2AError, BadEnvelopeError) as refused:
             if profile is None or not profile.is_default(exchange):
                 raise
@@ -302,12 +304,13 @@ class SseRenderer:
         """Write events that became ready together; none at all is a heartbeat."""
         if not events:
             return self._heartbeat
-        body = sse.frames(events, self._writer, prefix=self._prefix, suffix=self._suffix)
-        if self._last_error is not None and self.has_ended:
-            error = self._last_error(events[-1].value)
-            if error:
-                body += sse.frame(self._wrap_error(error))
-        return body or sse.HEARTBEAT
+        if self._last_error is not None and (error := self._last_error(events[-1].value)):
+            first, last = self._frames(events[:-1]), self._frames(events[-1:])
+            return first + sse.frame(self._wrap_error(error)) + last
+        return self._frames(events) or sse.HEARTBEAT
+
+    def _frames(self, events: tuple[EventDocument, ...]) -> bytes:
+        return sse.frames(events, self._writer, prefix=self._prefix, suffix=self._suffix)
 
     def failure(self, problem: Exception) -> bytes:
         """Write what has ended the stream."""

@@ -51,6 +51,7 @@ from dragoman.stores.base import (
     TaskWrite,
 )
 from dragoman.stores.shared.segments import number_events
+from dragoman.telemetry import Telemetry
 
 __all__ = ("LogArguments", "TaskLog")
 
@@ -422,6 +423,8 @@ class TaskLog(ABC):
     def _append(self, event: TaskEvent, now_ms: int) -> None:
         if self.marks is not None:
             event = replace(event, metadata={**(event.metadata or {}), **self.marks})
+            if telemetry.active is not None:
+                self._trace(telemetry.active, event, self.marks)
         if self._revise is not None:
             event = self._revise(event)
         self._fold.apply(event)
@@ -431,6 +434,15 @@ class TaskLog(ABC):
             self._is_status_due = True
             if event.status.state is TaskState.INPUT_REQUIRED:
                 self._paused_at = self.standing.seq
+
+    def _trace(self, tracing: Telemetry, event: TaskEvent, marks: JsonObject) -> None:
+        """Make a span of an event, within the one that its marks name."""
+        attributes = {"a2a.task.id": self.task_id, "a2a.event": type(event).__name__}
+        if isinstance(event, TaskStatusUpdateEvent):
+            attributes["a2a.task.state"] = event.status.state.value
+        parent = f"00-{marks['traceId']}-{marks['spanId']}-01"
+        with tracing.span("a2a.event", attributes, parent=parent):
+            pass
 
     def _before(self, command: Command) -> Ending:
         """Note what the task is before it ends."""

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from typing import Final
 
 from dragoman.errors import StoreError, UsageError
-from dragoman.stores.maintenance import Finding, TaskRecord, record_of
+from dragoman.stores.maintenance import ERASED, Erasure, Finding, TaskRecord, record_of
 from dragoman.stores.postgres.connection import FAILURES, SCHEMA, Connection, Database, reason_of
 from dragoman.stores.postgres.schema import (
     MIGRATIONS,
@@ -129,6 +129,26 @@ class PostgresMaintenance:
             await connection.execute(QUERIES["keep_promise"])
             return await change(PostgresWebhooks(connection))
 
+    def erase(self, erasure: Erasure, *, is_trial: bool) -> dict[str, int]:
+        """Remove tasks with everything that belongs to them; who runs one of them is refused."""
+
+        async def erase() -> dict[str, int]:
+            async with connected(self._database) as connection:
+                await check_current(connection, self.name)
+                await connection.execute(QUERIES["keep_promise"])
+                removed = await _erase(
+                    connection, erasure, end="ROLLBACK" if is_trial else "COMMIT"
+                )
+                if not is_trial:
+                    # Apart: a writer may hold counters and wait for a task that is ours.
+                    await connection.execute("BEGIN")
+                    await connection.execute(QUERIES["lock_counters"])
+                    await connection.execute(QUERIES["erase_counters"])
+                    await connection.execute("COMMIT")
+                return removed
+
+        return asyncio.run(erase())
+
     def upgrade(self) -> tuple[int, int]:
         """Bring the store up to date; in an empty database it is made."""
 
@@ -222,6 +242,24 @@ async def _by_task(
     for task_id, *row in await connection.fetch(QUERIES[query], keys):
         found[task_id].append(row)
     return found
+
+
+async def _erase(connection: Connection, erasure: Erasure, *, end: str) -> dict[str, int]:
+    conditions = (
+        *(
+            None if value is None else storable(value)
+            for value in (erasure.task_id, erasure.owner, erasure.tenant)
+        ),
+        erasure.before_ms,
+    )
+    await connection.execute("BEGIN")
+    ids = [row[0] for row in await connection.fetch(QUERIES["choose_erased"], *conditions)]
+    removed: dict[str, int] = {}
+    for table in ERASED:
+        given = conditions if table == "sends" else ()
+        removed[table] = await connection.fetchval(QUERIES[f"erase_{table}"], ids, *given)
+    await connection.execute(end)
+    return removed
 
 
 # --- checking -------------------------------------------------------------------------------------

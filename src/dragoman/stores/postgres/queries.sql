@@ -332,6 +332,80 @@ counted AS (
 )
 SELECT count(*) FROM gone;
 
+-- --- erasing ------------------------------------------------------------------------------------
+
+-- name: choose_erased
+-- Task, owner, tenant and time; NULL is no condition. The rows are ours from here on: their holders wait, and are
+-- refused afterwards.
+SELECT id FROM tasks
+WHERE ($1::text IS NULL OR id = $1)
+  AND ($2::text IS NULL OR owner = $2)
+  AND ($3::text IS NULL OR tenant = $3)
+  AND ($4::bigint IS NULL OR status_at_ms < $4)
+ORDER BY id FOR UPDATE;
+
+-- name: erase_dead_letters
+WITH gone AS (DELETE FROM dead_letters WHERE task_id = ANY ($1::text[]) RETURNING 1 AS n) SELECT coalesce(sum(n), 0)::bigint FROM gone;
+
+-- name: erase_webhooks
+WITH gone AS (DELETE FROM webhooks WHERE task_id = ANY ($1::text[]) RETURNING 1 AS n) SELECT coalesce(sum(n), 0)::bigint FROM gone;
+
+-- name: erase_secrets
+WITH gone AS (DELETE FROM secrets WHERE task_id = ANY ($1::text[]) RETURNING 1 AS n) SELECT coalesce(sum(n), 0)::bigint FROM gone;
+
+-- name: erase_inbox
+WITH gone AS (DELETE FROM inbox WHERE task_id = ANY ($1::text[]) RETURNING 1 AS n) SELECT coalesce(sum(n), 0)::bigint FROM gone;
+
+-- name: erase_journal
+WITH gone AS (DELETE FROM journal WHERE task_id = ANY ($1::text[]) RETURNING 1 AS n) SELECT coalesce(sum(n), 0)::bigint FROM gone;
+
+-- name: erase_snapshots
+WITH gone AS (DELETE FROM snapshots WHERE task_id = ANY ($1::text[]) RETURNING 1 AS n) SELECT coalesce(sum(n), 0)::bigint FROM gone;
+
+-- name: erase_aliases
+WITH gone AS (DELETE FROM aliases WHERE task_id = ANY ($1::text[]) RETURNING 1 AS n) SELECT coalesce(sum(n), 0)::bigint FROM gone;
+
+-- name: erase_sends
+-- Those of the tasks, and unless a task is named, those that were answered without one.
+WITH gone AS (
+    DELETE FROM sends
+    WHERE task_id = ANY ($1::text[])
+       OR (
+           $2::text IS NULL
+           AND ($3::text IS NULL OR owner = $3)
+           AND ($4::text IS NULL OR tenant = $4)
+           AND ($5::bigint IS NULL OR at_ms < $5)
+           AND NOT EXISTS (SELECT FROM tasks WHERE id = sends.task_id)
+       )
+    RETURNING 1 AS n
+)
+SELECT coalesce(sum(n), 0)::bigint FROM gone;
+
+-- name: erase_events
+WITH gone AS (DELETE FROM events WHERE task_id = ANY ($1::text[]) RETURNING count AS n) SELECT coalesce(sum(n), 0)::bigint FROM gone;
+
+-- name: erase_tasks
+-- Their webhooks are gone before them, so that no trigger keeps a task.
+WITH gone AS (DELETE FROM tasks WHERE id = ANY ($1::text[]) RETURNING tenant, owner, state),
+counted AS (
+    INSERT INTO counters (tenant, owner, state, shard, n)
+    SELECT tenant, owner, state, -1, -count(*) FROM gone GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
+    ON CONFLICT (tenant, owner, state, shard) DO UPDATE SET n = counters.n + excluded.n
+)
+SELECT count(*) FROM gone;
+
+-- name: lock_counters
+-- Writers wait, so that none of them counts up what is about to go.
+LOCK TABLE counters IN EXCLUSIVE MODE;
+
+-- name: erase_counters
+-- A counter names an owner, too.
+DELETE FROM counters WHERE (tenant, owner) IN (
+    SELECT tenant, owner FROM counters GROUP BY 1, 2 HAVING sum(n) = 0
+) AND NOT EXISTS (
+    SELECT FROM tasks WHERE tasks.tenant = counters.tenant AND tasks.owner = counters.owner
+);
+
 -- --- reading ------------------------------------------------------------------------------------
 
 -- name: whole_tasks

@@ -231,6 +231,8 @@ class PostgresTaskStore:
 
     async def beat(self) -> bool:
         """Renew the lease; False if it had run out."""
+        # An operator may have erased what is kept here.
+        self._recent = RecentTasks()
         values = self._reader.replica_id, self._lease_seconds
         # There is time for two more tries.
         limit_seconds = max(_LEAST_BEAT_SECONDS, self._lease_seconds / 5)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from dragoman.errors import StoreError, UsageError
-from dragoman.stores.maintenance import Finding, TaskRecord, record_of
+from dragoman.stores.maintenance import ERASED, Erasure, Finding, TaskRecord, record_of
 from dragoman.stores.shared.checking import TASK_RULES, check_task
 from dragoman.stores.shared.sql import read_queries
 from dragoman.stores.shared.states import STATES
@@ -39,6 +39,7 @@ __all__ = (
     "SQLiteMaintenance",
     "changing",
     "check_database",
+    "erase",
     "looking_at",
     "read_record",
     "upgrade",
@@ -119,6 +120,10 @@ class SQLiteMaintenance:
         """Remove dead letters; the server beside waits meanwhile."""
         with changing(self.path) as connection:
             return WebhookRows(connection).drop(keys)
+
+    def erase(self, erasure: Erasure, *, is_trial: bool) -> dict[str, int]:
+        """Remove tasks with everything that belongs to them; no server may use the file."""
+        return erase(self.path, erasure, is_trial=is_trial)
 
     def upgrade(self) -> tuple[int, int]:
         """Bring the file up to date; no server may use it."""
@@ -252,6 +257,32 @@ def vacuum(path: Path) -> tuple[int, int]:
         connection.execute("VACUUM")
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         return before, _size(path)
+
+
+def erase(path: Path, erasure: Erasure, *, is_trial: bool) -> dict[str, int]:
+    """Remove tasks with everything that belongs to them; return how much, by table.
+
+    The pages they were on are overwritten, and so is the log. Raises as ``upgrade`` does, and a
+    UsageError if the database is of another version.
+    """
+    with looking_at(path) as connection:
+        check_current(path, connection)
+    with _alone(path), closing(connect_writer(path)) as connection:
+        connection.execute("PRAGMA secure_delete = ON")
+        connection.execute("BEGIN IMMEDIATE")
+        values = (erasure.task_id, erasure.owner, erasure.tenant, erasure.before_ms)
+        connection.execute(_QUERIES["create_erased"])
+        connection.execute(_QUERIES["choose_erased"], values)
+        removed: dict[str, int] = {}
+        for table in ERASED:
+            given = values if table == "sends" else ()
+            removed[table] = sum(
+                n for (n,) in connection.execute(_QUERIES[f"erase_{table}"], given)
+            )
+        connection.execute(_QUERIES["erase_counters"])
+        connection.execute("ROLLBACK" if is_trial else "COMMIT")
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        return removed
 
 
 @contextmanager

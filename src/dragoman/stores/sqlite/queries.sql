@@ -167,6 +167,66 @@ INSERT INTO probe VALUES (zeroblob(65536));
 -- name: empty_probe
 DELETE FROM probe;
 
+-- --- erasing ----------------------------------------------------------------------------------
+
+-- name: create_erased
+-- The tasks to erase, known to this connection alone.
+CREATE TEMP TABLE erased (id TEXT PRIMARY KEY);
+
+-- name: choose_erased
+-- Task, owner, tenant and time; NULL is no condition.
+INSERT INTO erased
+SELECT id FROM tasks
+WHERE (?1 IS NULL OR id = ?1)
+  AND (?2 IS NULL OR owner = ?2)
+  AND (?3 IS NULL OR tenant = ?3)
+  AND (?4 IS NULL OR status_at_ms < ?4);
+
+-- name: erase_dead_letters
+DELETE FROM dead_letters WHERE task_id IN (SELECT id FROM erased) RETURNING 1;
+
+-- name: erase_webhooks
+DELETE FROM webhooks WHERE task_id IN (SELECT id FROM erased) RETURNING 1;
+
+-- name: erase_secrets
+DELETE FROM secrets WHERE task_id IN (SELECT id FROM erased) RETURNING 1;
+
+-- name: erase_inbox
+DELETE FROM inbox WHERE task_id IN (SELECT id FROM erased) RETURNING 1;
+
+-- name: erase_journal
+DELETE FROM journal WHERE task_id IN (SELECT id FROM erased) RETURNING 1;
+
+-- name: erase_snapshots
+DELETE FROM snapshots WHERE task_id IN (SELECT id FROM erased) RETURNING 1;
+
+-- name: erase_aliases
+DELETE FROM aliases WHERE task_id IN (SELECT id FROM erased) RETURNING 1;
+
+-- name: erase_sends
+-- Those of the tasks, and unless a task is named, those that were answered without one.
+DELETE FROM sends
+WHERE task_id IN (SELECT id FROM erased)
+   OR (
+       ?1 IS NULL
+       AND (?2 IS NULL OR owner = ?2)
+       AND (?3 IS NULL OR tenant = ?3)
+       AND (?4 IS NULL OR at_ms < ?4)
+       AND task_id NOT IN (SELECT id FROM tasks)
+   )
+RETURNING 1;
+
+-- name: erase_events
+DELETE FROM events WHERE task_id IN (SELECT id FROM erased) RETURNING count;
+
+-- name: erase_tasks
+-- A trigger counts them.
+DELETE FROM tasks WHERE id IN (SELECT id FROM erased) RETURNING 1;
+
+-- name: erase_counters
+-- A counter names an owner, too.
+DELETE FROM counters WHERE n = 0;
+
 -- --- reading ----------------------------------------------------------------------------------
 
 -- name: select_task

@@ -1,6 +1,10 @@
 import os
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
+import httpx2
 import pytest
 
 from dragoman.stores.postgres.schema import latest_version as latest_postgres
@@ -8,11 +12,15 @@ from dragoman.stores.sqlite.lock import FileLock
 from dragoman.stores.sqlite.schema import latest_version
 from tests.cli.calling import Cli
 from tests.support.cli.commands import AGENT, PROGRAM, environment, running
+from tests.support.collector import until
 from tests.support.disks import DISK, run_on_small_disk
+from tests.support.postgres import new_database
+from tests.support.stores.postgres.looking import ask
 from tests.support.stores.postgres.populated import change as change_postgres
 from tests.support.stores.postgres.populated import populated
 from tests.support.stores.postgres.populated import task_of as task_of_postgres
-from tests.support.stores.sqlite.populated import EXPECTED_TASKS, change, populate
+from tests.support.stores.sqlite.populated import EXPECTED_TASKS, change, populate, task_of
+from tests.support.wire import message
 
 
 @pytest.fixture
@@ -128,11 +136,11 @@ def test_sizes_are_told_before_and_after(cli: Cli, path: Path) -> None:
     assert cli("db", "vacuum").field("Bytes after") == str(path.stat().st_size)
 
 
-@pytest.mark.parametrize("command", ["vacuum", "upgrade"])
-def test_a_store_that_is_served_is_left_alone(cli: Cli, path: Path, command: str) -> None:
+@pytest.mark.parametrize("command", [["vacuum"], ["upgrade"], ["erase", "--owner", "alice"]])
+def test_a_store_that_is_served_is_left_alone(cli: Cli, path: Path, command: list[str]) -> None:
     lock = FileLock(path)
     lock.acquire()
-    result = cli("db", command)
+    result = cli("db", *command)
     lock.release()
     assert result.code == 2
     assert f"is already served by process {os.getpid()}" in result.err
@@ -164,6 +172,101 @@ def test_a_full_disk_is_told(path: Path, cli: Cli, command: str, pages: int, wha
     )
     assert (done.returncode, done.stdout) == (2, "")
     assert f"Error: {folder}/{DISK}/{path.name} {what}" in done.stderr
+
+
+# --- erase --------------------------------------------------------------------------------------
+
+
+class Caller(NamedTuple):
+    """Somebody who calls the agent."""
+
+    url: str
+    name: str
+    key: str
+
+    def send(self) -> str:
+        """Send a message with a webhook; return the id of the task."""
+        hook = {"id": "hook", "url": "http://127.0.0.1:9/"}
+        response = httpx2.post(
+            f"{self.url}/message:send",
+            headers=self._headers,
+            json={
+                "message": message(f"words of {self.name}"),
+                "configuration": {"taskPushNotificationConfig": hook},
+            },
+        )
+        assert response.status_code == 200, response.text
+        return response.json()["task"]["id"]
+
+    def status_of(self, task_id: str) -> int:
+        """Look for a task."""
+        url = f"{self.url}/tasks/{task_id}"
+        return httpx2.get(url, headers=self._headers).status_code
+
+    @property
+    def _headers(self) -> dict[str, str]:
+        return {"A2A-Version": "1.0", "X-API-Key": self.key}
+
+
+@contextmanager
+def serving(folder: Path, store: str) -> Generator[Callable[[str], Caller]]:
+    """Serve an agent to several owners; who calls is asked for by name."""
+    (folder / "agent.py").write_text(AGENT)
+    keys = {
+        name: Cli(folder)("keys", "create", name, "-o", "json").json["key"]
+        for name in ("alice", "bob")
+    }
+    options = ("--store", store, "--api-keys", "keys.json", "--port", "0")
+    # Nobody listens at the port of the webhooks: they always have something to send.
+    push = ("--push-allow-http", "--push-allow-hosts", "127.0.0.1", "--push-ports", "9")
+    with running(folder, "agent.py", *options, *push) as server:
+        yield lambda name: Caller(server.url, name, keys[name])
+
+
+def test_everything_of_an_owner_is_erased(tmp_path: Path) -> None:
+    cli = Cli(tmp_path, "--store", "sqlite:///tasks.db")
+    with serving(tmp_path, "sqlite:///tasks.db") as caller:
+        for name in ("alice", "bob", "alice", "bob"):
+            caller(name).send()
+    path = tmp_path / "tasks.db"
+    tried = cli("db", "erase", "--owner", "key:alice", "--dry-run", "-o", "json")
+    assert (tried.code, tried.json["dryRun"]) == (0, True)
+    assert b"words of alice" in path.read_bytes()
+    done = cli("db", "erase", "--owner", "key:alice", "-o", "json")
+    assert done.json == {**tried.json, "dryRun": False}
+    erased = done.json["erased"]
+    assert (erased["tasks"], erased["sends"], erased["webhooks"]) == (2, 2, 2)
+    assert erased["events"] >= 4
+    content = b"".join(each.read_bytes() for each in tmp_path.glob("tasks.db*"))
+    assert b"words of alice" not in content
+    assert b"key:alice" not in content
+    assert b"words of bob" in content
+    assert cli("db", "check").field("Tasks") == "2"
+    assert cli("db", "check").field("Findings") == "0"
+
+
+def test_one_task_is_erased_whatever_it_does(cli: Cli, path: Path) -> None:
+    found = [cli("db", "erase", "--task", task_of(path, name)) for name in ("hold", "ask", "sleep")]
+    assert [result.field("Tasks") for result in found] == ["1", "1", "1"]
+    assert found[0].field("Messages") == "1"
+    assert (found[1].field("Results"), found[1].field("Webhooks")) == ("2", "1")
+    assert cli("db", "check").field("Findings") == "0"
+    assert cli("db", "check").field("Tasks") == str(EXPECTED_TASKS - 3)
+    assert cli("db", "erase", "--task", "none").code == 1
+
+
+def test_what_is_newer_stays(cli: Cli) -> None:
+    result = cli("db", "erase", "--owner", "anonymous", "--before", "2001-01-01T00:00:00Z")
+    assert (result.code, result.field("Tasks"), result.field("Sends")) == (0, "0", "0")
+    result = cli("db", "erase", "--owner", "anonymous", "--before", "2999-01-01T00:00:00Z")
+    assert (result.code, result.field("Tasks")) == (0, str(EXPECTED_TASKS))
+    assert cli("db", "erase", "--tenant", "acme").field("Tasks") == "0"
+
+
+@pytest.mark.parametrize("choice", [[], ["--task", "t", "--owner", "o"], ["--owner", ""]])
+def test_it_must_be_said_what_to_erase(cli: Cli, choice: list[str]) -> None:
+    assert cli("db", "erase", *choice).code == 2
+    assert cli("db", "check").field("Tasks") == str(EXPECTED_TASKS)
 
 
 # --- PostgreSQL ---------------------------------------------------------------------------------
@@ -235,3 +338,22 @@ def test_a_database_that_is_not_there_is_named(tmp_path: Path) -> None:
     result = cli("db", "check")
     assert (result.code, "me@127.0.0.1:1/none cannot be reached" in result.err) == (2, True)
     assert "s3cret" not in result.err
+
+
+def test_everything_of_an_owner_is_erased_from_a_database_that_is_served(tmp_path: Path) -> None:
+    database = new_database()
+    cli = Cli(tmp_path, "--store", database)
+    with serving(tmp_path, database) as caller:
+        alice, bob = caller("alice"), caller("bob")
+        task, other = alice.send(), bob.send()
+        assert alice.status_of(task) == 200
+        tried = cli("db", "erase", "--owner", "key:alice", "--dry-run", "-o", "json")
+        done = cli("db", "erase", "--owner", "key:alice", "-o", "json")
+        assert done.json == {**tried.json, "dryRun": False}
+        erased = done.json["erased"]
+        assert (erased["tasks"], erased["sends"], erased["webhooks"]) == (1, 1, 1)
+        until(lambda: alice.status_of(task) == 404)
+        assert bob.status_of(other) == 200
+        assert cli("db", "check").field("Findings") == "0"
+    for table in ("tasks", "webhooks", "sends", "counters", "aliases"):
+        assert ask(database, f"SELECT count(*) FROM {table} WHERE owner = 'key:alice'") == "0"  # noqa: S608 - ours

@@ -12,7 +12,7 @@ from dragoman import Agent, Context
 from dragoman.extensions.xpr import Chain, XprAuth, XprPresence
 from tests.cli.calling import Cli, Result
 from tests.scenarios.xpr import ALICE, populate
-from tests.support.chain_double import serving_chain
+from tests.support.chain_double import ANYONE, serving_chain
 from tests.support.serving import serving
 
 HERE = ("--allow", "127.0.0.1:*", "--allow-http")
@@ -42,7 +42,7 @@ async def program(tmp_path: Path) -> AsyncIterator[Program]:
         agent = Agent(
             "Pilot",
             "Pilots ships.",
-            auth=[XprAuth(chain)],
+            auth=[XprAuth(chain, trust=ANYONE)],
             presence=XprPresence(chain, "pilot"),
         )
 

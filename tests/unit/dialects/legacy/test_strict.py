@@ -77,7 +77,7 @@ def test_nesting_has_no_limit_here() -> None:
     "parts",
     [
         [{"kind": "text", "text": "x"}],
-        [{"kind": "text"}, {"kind": "tool-use", "type": 5}],
+        [{"kind": "text"}, {"kind": "file", "type": 5, "file": {"uri": "https://a.example"}}],
         # Whether there must be one is for the reader to say.
         [],
     ],

@@ -23,7 +23,8 @@ def test_the_seven_methods_and_their_operations() -> None:
         "tasks/cancel": Operation.CANCEL_TASK,
         "tasks/resubscribe": Operation.SUBSCRIBE_TO_TASK,
         "tasks/pushNotification/set": Operation.CREATE_TASK_PUSH_NOTIFICATION_CONFIG,
-        "tasks/pushNotification/get": Operation.GET_TASK_PUSH_NOTIFICATION_CONFIG,
+        # None is an answer there, so it is a list of one or none.
+        "tasks/pushNotification/get": Operation.LIST_TASK_PUSH_NOTIFICATION_CONFIGS,
     }
 
 
@@ -41,6 +42,7 @@ def test_other_names_are_not_of_this_version(method: str) -> None:
         (Operation.SUBSCRIBE_TO_TASK, "tasks/resubscribe"),
         # A task has one webhook: listing is getting it, deleting is setting none.
         (Operation.LIST_TASK_PUSH_NOTIFICATION_CONFIGS, "tasks/pushNotification/get"),
+        (Operation.GET_TASK_PUSH_NOTIFICATION_CONFIG, "tasks/pushNotification/get"),
         (Operation.DELETE_TASK_PUSH_NOTIFICATION_CONFIG, "tasks/pushNotification/set"),
         (Operation.LIST_TASKS, None),
         (Operation.GET_EXTENDED_AGENT_CARD, None),

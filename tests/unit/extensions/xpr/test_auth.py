@@ -23,9 +23,10 @@ from dragoman.extensions.xpr.crypto.keys import PrivateKey
 from dragoman.extensions.xpr.settings import load_xpr_settings
 from dragoman.extensions.xpr.signing import sign_request
 from dragoman.extensions.xpr.trust import TrustPolicy
+from dragoman.service.principal import NOBODY, READ_ONLY
 from dragoman.testing.chain import FakeChain
 from dragoman.testing.clock import FakeClock
-from tests.support.chain_double import VECTORS, ChainDouble, serving_chain
+from tests.support.chain_double import ANYONE, VECTORS, ChainDouble, serving_chain
 
 ALICE, BOB = (PrivateKey.read(pair["wif"]) for pair in VECTORS["keys"][:2])
 R1 = PrivateKey.read(VECTORS["keys"][-1]["pvt"])
@@ -54,6 +55,13 @@ def showing(headers: Mapping[str, str], body: Body | bytes | None = BODY) -> Evi
 def known() -> FakeChain:
     chain = FakeChain({"alice": ALICE.public.text, "bob": BOB.public.legacy_text})
     chain.set_keys("webby", R1.public.text)
+    chain.register(AgentRow(account="webby", active=True))
+    return chain
+
+
+def unregistered() -> FakeChain:
+    chain = FakeChain()
+    chain.set_keys("alice", ALICE.public.text)
     return chain
 
 
@@ -135,7 +143,7 @@ def recorded_desk(vector: dict[str, Any]) -> tuple[XprAuth, Evidence]:
         "X-XPR-Timestamp": vector["timestamp_header"],
         "X-XPR-Signature": vector["signature"],
     }
-    auth = XprAuth(chain, clock=FakeClock(vector["now"] * 1000))
+    auth = XprAuth(chain, trust=ANYONE, clock=FakeClock(vector["now"] * 1000))
     return auth, showing(headers, vector["body"].encode())
 
 
@@ -176,6 +184,7 @@ async def test_bad_headers_are_refused_before_the_body_is_read(changed: dict[str
 async def test_weights_can_be_left_out_of_it() -> None:
     chain = known()
     chain.set_keys("multi", ALICE.public.text, BOB.public.text, threshold=2)
+    chain.register(AgentRow(account="multi", active=True))
     strict, loose = Desk(chain), Desk(chain, honours_weights=False)
     assert isinstance(await strict.refusal(strict.signed("multi", BOB)), UnauthenticatedError)
     assert await loose.owner(loose.signed("multi", BOB)) == "xpr:multi"
@@ -319,13 +328,13 @@ async def test_a_request_can_say_whom_it_is_for(
 AGENT = AgentRow(account="alice", active=True)
 
 
-async def test_by_default_a_signature_is_enough() -> None:
-    desk = Desk()
+async def test_a_signature_can_be_enough() -> None:
+    desk = Desk(unregistered(), trust=ANYONE)
     assert await desk.owner(desk.signed()) == "xpr:alice"
 
 
 async def test_the_chain_must_trust_the_caller_enough() -> None:
-    chain = known()
+    chain = unregistered()
     desk = Desk(chain, trust=TrustPolicy(min_kyc_level=2, min_trust_score=50))
     steps = [
         (None, 0, 0, "Account 'alice' is not a registered agent"),
@@ -343,19 +352,23 @@ async def test_the_chain_must_trust_the_caller_enough() -> None:
     assert await desk.owner(desk.signed()) == "xpr:alice"
 
 
-async def test_the_seeds_wording_is_one_setting_away() -> None:
-    chain = known()
-    desk = Desk(chain, trust=TrustPolicy(require_agent=True))
+async def test_by_default_callers_are_registered_agents() -> None:
+    chain = unregistered()
+    desk = Desk(chain)
     assert isinstance(await desk.refusal(desk.signed()), PermissionDeniedError)
     chain.register(AGENT)
     assert await desk.owner(desk.signed()) == "xpr:alice"
 
 
-async def test_who_may_only_look_has_one_scope_alone() -> None:
+async def test_who_may_only_look_is_marked_so() -> None:
     desk = Desk(tool_mode="readonly")
     found = await desk.auth.authenticate(desk.signed())
     assert found is not None
-    assert found.scopes == {READ}
+    assert found.scopes == {READ, READ_ONLY}
+    desk = Desk(tool_mode="readonly", is_required=False)
+    assert await desk.auth.authenticate(showing({})) == replace(
+        NOBODY, scopes=frozenset({READ_ONLY})
+    )
 
 
 # --- the chain ------------------------------------------------------------------------------------
@@ -370,6 +383,7 @@ def node() -> Iterator[ChainDouble]:
 
 def at(node: ChainDouble, clock: FakeClock, **options: Any) -> XprAuth:
     node.lag_ms = 0
+    options.setdefault("trust", ANYONE)
     return XprAuth(Chain(node.url, clock=clock), clock=clock, **options)
 
 

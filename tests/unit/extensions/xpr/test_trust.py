@@ -98,10 +98,10 @@ def test_the_first_thing_that_is_missing_is_told(facts: TrustFacts, refusal: str
 @pytest.mark.parametrize(
     ("policy", "asks"),
     [
-        (TrustPolicy(), False),
-        (TrustPolicy(require_agent=True), True),
-        (TrustPolicy(min_kyc_level=1), True),
-        (TrustPolicy(min_trust_score=1), True),
+        (TrustPolicy(), True),
+        (TrustPolicy(require_agent=False), False),
+        (TrustPolicy(require_agent=False, min_kyc_level=1), True),
+        (TrustPolicy(require_agent=False, min_trust_score=1), True),
     ],
 )
 def test_the_chain_is_asked_where_there_is_something_to_ask(

@@ -47,14 +47,14 @@ def test_a_heartbeat_is_the_comment_that_the_dialect_has() -> None:
 @pytest.mark.parametrize(
     ("reason", "code"), [("input-timeout", b"-32001"), ("tool-execution-failed", b"-32002")]
 )
-def test_why_a_task_has_failed_follows_its_end(reason: str, code: bytes) -> None:
+def test_why_a_task_has_failed_comes_before_its_end(reason: str, code: bytes) -> None:
     body = renderer().batch((failed(reason),))
     first, second, _ = body.split(b"\n\n")
-    assert b'"failed"' in first
-    assert second.startswith(b'data: <{"code":' + code)
+    assert first.startswith(b'data: <{"code":' + code)
+    assert b'"failed"' in second
 
 
-def test_a_failure_without_a_known_reason_is_followed_by_nothing() -> None:
+def test_a_failure_without_a_known_reason_is_told_alone() -> None:
     assert renderer().batch((failed(),)).count(b"data: ") == 1
     assert renderer(V1_0_DIALECT).batch((failed("input-timeout"),)).count(b"data: ") == 1
 

@@ -15,15 +15,21 @@ from dragoman.dialects.profiles.rxjs.requests import (
     RESUME,
     answering,
     as_answer,
+    is_followed,
     read_envelope,
     with_tools,
 )
+from dragoman.errors import InternalError
+from dragoman.model.documents import EventDocument, TaskDocument
+from dragoman.model.events import StreamResponse, TaskArtifactUpdateEvent, TaskStatusUpdateEvent
+from dragoman.model.messages import text_of
 from dragoman.model.operations import (
     GetTaskRequest,
     Operation,
     SendMessageRequest,
     SubscribeToTaskRequest,
 )
+from dragoman.model.tasks import TaskState
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,11 +37,9 @@ if TYPE_CHECKING:
     from dragoman.dialects.base import Received, Result
     from dragoman.errors import A2AError
     from dragoman.model.base import JsonObject
-    from dragoman.model.documents import EventDocument, TaskDocument
-    from dragoman.model.events import StreamResponse
     from dragoman.model.operations import Request
 
-__all__ = ("FOR_ANY", "FOR_TOOLS", "Rxjs")
+__all__ = ("FOR_ANY", "FOR_TOOLS", "Rxjs", "RxjsRest")
 
 _encode: Final = msgspec.json.Encoder().encode
 _SENDS: Final = frozenset({Operation.SEND_MESSAGE, Operation.SEND_STREAMING_MESSAGE})
@@ -59,7 +63,7 @@ _HTTP: Final = HttpRules(
     stream_headers=((b"cache-control", b"no-cache"),),
     http1_stream_headers=((b"connection", b"keep-alive"),),
     heartbeat=b": keep-alive\n\n",
-    # Why a task has failed follows its end.
+    # Its client stops at the end of a task, so why it has failed comes before that.
     last_error=_last_error,
     outlasts_pauses=True,
 )
@@ -75,17 +79,21 @@ class Rxjs:
     Args:
         base: 0.3 with the additions of the profile.
         for_tools: the form in which to answer who declares tools or tells results; itself if None.
+        is_followed: its streams are for who comes back to a task: they begin with a status.
     """
 
-    __slots__ = ("_base", "_for_tools")
+    __slots__ = ("_base", "_followed", "_for_tools")
 
     has_final: bool = True
     has_messages: bool = True
     http: HttpRules = _HTTP
 
-    def __init__(self, base: _Base, for_tools: Rxjs | None = None) -> None:
+    def __init__(
+        self, base: _Base, for_tools: Rxjs | None = None, *, is_followed: bool = False
+    ) -> None:
         self._base = base
         self._for_tools = for_tools or self
+        self._followed: Rxjs | None = None if is_followed else Rxjs(base, is_followed=True)
 
     @property
     def name(self) -> str:
@@ -103,7 +111,9 @@ class Rxjs:
     def decode_request(self, operation: Operation, params: bytes) -> Reading:
         """Read a request from a JSON object."""
         if operation not in _SENDS:
-            return self._base.decode_request(operation, params)._replace(answer=self)
+            is_back = operation is Operation.SUBSCRIBE_TO_TASK and is_followed(params)
+            answer = (self._followed or self) if is_back else self
+            return self._base.decode_request(operation, params)._replace(answer=answer)
         sent = read_envelope(params)
         if sent.resumed is not None:
             return Reading(sent.resumed, self._for_tools)
@@ -126,7 +136,8 @@ class Rxjs:
 
     def frame_writer(self) -> FrameWriter:
         """Return what writes the events of one stream."""
-        return self._base.frame_writer()
+        frames = self._base.frame_writer()
+        return frames if self._followed else _FollowedFrames(frames)
 
     def encode_notification(
         self, event: EventDocument, task: TaskDocument, shown_id: str = ""
@@ -173,3 +184,64 @@ class Rxjs:
     def decode_http_error(self, status: int, body: bytes) -> A2AError:
         """Read an error of HTTP."""
         return self._base.decode_http_error(status, body)
+
+
+class RxjsRest(Rxjs):
+    """The same on its routes, where an agent that fails is an error of HTTP."""
+
+    __slots__ = ()
+
+    def encode_result(self, operation: Operation, result: Result) -> bytes:
+        """Write the answer of a unary operation.
+
+        Raises:
+            InternalError: a send has come to a task that has failed; it says why, and which.
+        """
+        if operation is Operation.SEND_MESSAGE and isinstance(result, TaskDocument):
+            task = result.task()
+            if task.status.state is TaskState.FAILED:
+                said = task.status.message
+                why = text_of(said.parts) if said else "The agent has failed"
+                raise InternalError(why, metadata={"taskId": task.id})
+        return super().encode_result(operation, result)
+
+
+class _FollowedFrames:
+    """Writes a stream that begins with how the task stands: its status, then what it has made.
+
+    The end of a task is its last event, so there the status follows.
+    """
+
+    def __init__(self, frames: FrameWriter) -> None:
+        self._frames = frames
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the reader was told that nothing more comes."""
+        return self._frames.has_ended
+
+    def write(self, event: EventDocument) -> tuple[bytes, ...]:
+        """Return the frames of an event."""
+        task = event.value.task
+        if task is None:
+            return self._frames.write(event)
+        task_id, context_id = task.id, task.context_id or task.id
+        status = StreamResponse(
+            status_update=TaskStatusUpdateEvent(
+                task_id=task_id, context_id=context_id, status=task.status
+            )
+        )
+        made = [
+            StreamResponse(
+                artifact_update=TaskArtifactUpdateEvent(
+                    task_id=task_id, context_id=context_id, artifact=artifact
+                )
+            )
+            for artifact in task.artifacts
+        ]
+        events = [*made, status] if task.status.state.is_terminal else [status, *made]
+        return tuple(
+            frame
+            for each in events
+            for frame in self._frames.write(EventDocument(event.seq, _encode(each)))
+        )

@@ -1,8 +1,9 @@
 """Errors of the RxJS profile: the numbers of 0.3, and what is meant in ``data.reason``.
 
 The profile's own table gives -32001 to -32004 other meanings than 0.3, and contradicts the examples
-beside it. Two of its numbers are sent all the same, where nothing else can be meant: as the last
-event of a stream, when a task has failed because a client tool did not answer, or has failed.
+beside it. Three of its numbers are sent all the same, where nothing else can be meant: in a stream,
+when a task has failed because a client tool did not answer, or has failed; and for a context that
+the task is not in. A task that is not there has the number of the example, -32001.
 """
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ _MESSAGES: Final = {
 _SPOKEN: Final = (InvalidParamsError, InvalidRequestError, JSONParseError)
 """Errors whose reason is a sentence."""
 
+_CONTEXT: Final = "message.contextId"
 _PREFIX: Final = "Invalid parameters: "
 _LAST: Final = {
     INPUT_TIMEOUT: (-32001, "Input timeout"),
@@ -59,6 +61,9 @@ def error_object(problem: A2AError) -> JsonObject:
         return {"code": FORBIDDEN_CODE, "message": _forbidden(problem)}
     code = ERRORS_0_3.code(problem)
     data: JsonObject = {**problem.metadata}
+    if any(violation.field == _CONTEXT for violation in problem.violations):
+        data |= {"reason": "context-not-found", "fieldViolations": problem.violations}
+        return {"code": -32003, "message": "Context not found", "data": data}
     if isinstance(problem, _SPOKEN):
         data["reason"] = problem.message.removeprefix(_PREFIX)
     else:

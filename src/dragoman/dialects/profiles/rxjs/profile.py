@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 from dragoman.dialects import negotiation
 from dragoman.dialects.base import Method
 from dragoman.dialects.profiles.base import Claim, Profile, Serving
-from dragoman.dialects.profiles.rxjs.codec import FOR_ANY, FOR_TOOLS, Rxjs
-from dragoman.dialects.profiles.rxjs.requests import RESUME
+from dragoman.dialects.profiles.rxjs.codec import FOR_ANY, FOR_TOOLS, Rxjs, RxjsRest
+from dragoman.dialects.profiles.rxjs.requests import RESUME, is_followed
 from dragoman.dialects.v0_3.codec import V0_3
 from dragoman.dialects.v0_3.methods import METHODS
 from dragoman.errors import A2AError, MethodNotFoundError
@@ -36,8 +36,8 @@ RXJS_TOOLS_DIALECT: Final = Rxjs(V0_3("rxjs+tools", additions=FOR_TOOLS))
 RXJS_DIALECT: Final = Rxjs(V0_3("rxjs", additions=FOR_ANY), RXJS_TOOLS_DIALECT)
 """On JSON-RPC."""
 
-RXJS_REST_TOOLS_DIALECT: Final = Rxjs(V0_3("rxjs-rest+tools", additions=FOR_TOOLS))
-RXJS_REST_DIALECT: Final = Rxjs(V0_3("rxjs-rest", additions=FOR_ANY), RXJS_REST_TOOLS_DIALECT)
+RXJS_REST_TOOLS_DIALECT: Final = RxjsRest(V0_3("rxjs-rest+tools", additions=FOR_TOOLS))
+RXJS_REST_DIALECT: Final = RxjsRest(V0_3("rxjs-rest", additions=FOR_ANY), RXJS_REST_TOOLS_DIALECT)
 """On HTTP+JSON."""
 
 _SHARED: Final = frozenset({"tasks/get", "tasks/cancel", "tasks/resubscribe"})
@@ -70,8 +70,10 @@ class ServedRxjs:
         del head
         return False
 
-    def find_method(self, name: str, head: RequestHead) -> Method:
+    def find_method(self, name: str, head: RequestHead, params: bytes = b"{}") -> Method:
         """Return what a method name means; a task is followed by getting it as a stream.
+
+        Its client says no more than ``taskId``, and asks for no kind of answer.
 
         Raises:
             MethodNotFoundError: there is no such method.
@@ -85,7 +87,8 @@ class ServedRxjs:
             raise MethodNotFoundError(
                 f"There is no method {name[:100]!r}", metadata={"method": name[:100]}
             )
-        if operation is Operation.GET_TASK and head.takes_stream:
+        is_open = head.headers.get(b"accept", "*/*") == "*/*" and is_followed(params)
+        if operation is Operation.GET_TASK and (head.takes_stream or is_open):
             operation = Operation.SUBSCRIBE_TO_TASK
         return Method(RXJS_DIALECT, operation, is_shared=name in _SHARED)
 

@@ -20,7 +20,15 @@ from dragoman.model.parts import Part
 if TYPE_CHECKING:
     from dragoman.model.base import JsonObject
 
-__all__ = ("RESUME", "Sent", "answering", "as_answer", "read_envelope", "with_tools")
+__all__ = (
+    "RESUME",
+    "Sent",
+    "answering",
+    "as_answer",
+    "is_followed",
+    "read_envelope",
+    "with_tools",
+)
 
 RESUME: Final = "tasks/resume"
 """An early name for sending the results of tools."""
@@ -60,6 +68,14 @@ def read_envelope(params: bytes) -> Sent:
         return Sent(has_tool_parts=has_tool_parts)
     tools = [_tool(Fields(item, place)) for item, place in fields.items(TOOLS)]
     return Sent(tools=tools, has_tool_parts=has_tool_parts)
+
+
+def is_followed(params: bytes) -> bool:
+    """Tell whether params name a task as the profile does who follows it: by ``taskId`` alone."""
+    if b'"taskId"' not in params:
+        return False
+    fields = Fields(read_json(params))
+    return "taskId" in fields and "id" not in fields
 
 
 def with_tools(message: Message, tools: list[object]) -> Message:

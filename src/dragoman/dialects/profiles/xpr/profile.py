@@ -71,7 +71,7 @@ class ServedXpr:
         """Whether callers of this agent sign, so that other requests have to show what they are."""
         return self._can_sign and self._is_here(head)
 
-    def find_method(self, name: str, head: RequestHead) -> Method:
+    def find_method(self, name: str, head: RequestHead, params: bytes = b"{}") -> Method:
         """Return what a method name means.
 
         Raises:
