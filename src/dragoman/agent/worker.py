@@ -199,7 +199,12 @@ class AgentWorker:
         check_answer(asked, answer)
         return asked is not None and is_sensitive(asked)
 
-    def revise_event(self, event: TaskEvent) -> TaskEvent:
+    @property
+    def revise_event(self) -> Callable[[TaskEvent], TaskEvent] | None:
+        """What has the hooks look at an event; None if there are none."""
+        return self._revise if self._hooks.event else None
+
+    def _revise(self, event: TaskEvent) -> TaskEvent:
         """Have the hooks look at an event; one that fails, or changes too much, changes nothing."""
         for hook in self._hooks.event:
             event = _revised(hook, event)

@@ -44,7 +44,9 @@ def check_parts(
     """
     for index, part in enumerate(parts):
         media_type = part.effective_media_type
-        if media_type and not accepts(modes, media_type) and not _is_tool_result(part):
+        if not media_type or media_type in modes:
+            continue
+        if not accepts(modes, media_type) and not _is_tool_result(part):
             raise ContentTypeNotSupportedError(
                 f"message.parts[{index}] is {media_type[:_LONGEST]}; "
                 f"{taker} takes {', '.join(modes if told is None else told)}",

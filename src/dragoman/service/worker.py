@@ -6,7 +6,7 @@ it was given. It knows nothing of stores, streams or bindings.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
@@ -318,11 +318,13 @@ class Worker(Protocol):
         """
         ...
 
-    def revise_event(self, event: TaskEvent) -> TaskEvent:
-        """Return an event as it is to be stored and shown: with other content, maybe.
+    @property
+    def revise_event(self) -> Callable[[TaskEvent], TaskEvent] | None:
+        """What returns an event as it is to be stored and shown, maybe with other content.
 
-        Called for every event of a task before it gets its number, and again if the event could
-        not be stored. There is always one to store. It must be quick, and must not raise.
+        None if all are stored as they are; asked when a task comes to life. It is called for every
+        event of a task before it gets its number, and again if the event could not be stored. There
+        is always one to store. It must be quick, and must not raise.
         """
         ...
 

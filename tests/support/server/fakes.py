@@ -11,7 +11,6 @@ from dragoman.engine.fold import TaskFold
 from dragoman.engine.machine import Standing
 from dragoman.errors import PermissionDeniedError, StoreError
 from dragoman.model.cards import AgentSkill
-from dragoman.model.events import TaskEvent
 from dragoman.model.messages import Message, Role
 from dragoman.model.operations import SendMessageRequest
 from dragoman.model.parts import Part
@@ -102,9 +101,9 @@ class ScriptedWorker:
         del skill_id, request
         return asked is not None and asked.message_id == "secret?"
 
-    def revise_event(self, event: TaskEvent) -> TaskEvent:
-        """Leave it as it is."""
-        return event
+    @property
+    def revise_event(self) -> None:
+        """All events are stored as they are."""
 
     async def answer(self, plan: Plan, request: SendMessageRequest, context_id: str) -> Message:
         """Answer by the script."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Final
 
 from dragoman.bindings import jsonrpc, sse
@@ -71,10 +71,10 @@ class HttpCalls:
         self._stall_seconds = stall_seconds
         self._force_json = force_json
 
-    async def jsonrpc(self, exchange: Exchange) -> None:
+    def jsonrpc(self, exchange: Exchange) -> Coroutine[object, object, None]:
         """Answer a JSON-RPC call of any version."""
         exchange.profile = self._profiles.at(exchange.path)
-        await self._answer_envelope(exchange, self._receive)
+        return self._answer_envelope(exchange, self._receive)
 
     async def _receive(self, exchange: Exchange) -> JsonRpcRequest:
         await self._enter(exchange)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,6 @@ from dragoman.engine.fold import TaskFold
 from dragoman.engine.machine import Standing
 from dragoman.errors import StoreUnavailableError
 from dragoman.model.documents import TaskDocument
-from dragoman.model.events import TaskEvent
 from dragoman.model.messages import Message
 from dragoman.server.tasks.delivery import decode_delivery
 from dragoman.server.tasks.inbox import queue_of
@@ -21,6 +20,7 @@ from dragoman.server.tasks.streams import Channel, Hub
 from dragoman.server.tasks.task import LiveTask
 from dragoman.server.tasks.turns import STORE_POLL_SECONDS
 from dragoman.server.tasks.watcher import Watcher
+from dragoman.service.worker import Worker
 from dragoman.stores.base import (
     CANCEL_ITEM,
     InboxItem,
@@ -49,7 +49,7 @@ class TaskRestorer:
 
     Args:
         watcher: whom they tell what becomes of their writes.
-        revise: returns an event as it is to be logged.
+        worker: who may revise their events.
         elsewhere: the tasks of other replicas; None for a store that this process has to itself.
     """
 
@@ -61,10 +61,10 @@ class TaskRestorer:
         clock: Clock,
         hub: Hub,
         remote_tasks: RemoteTasks | None,
-        revise: Callable[[TaskEvent], TaskEvent] | None = None,
+        worker: Worker,
     ) -> None:
         self._watcher = watcher
-        self._revise = revise
+        self._worker = worker
         self._store = store
         self._clock = clock
         self._hub = hub
@@ -91,7 +91,7 @@ class TaskRestorer:
             loop=loop,
             seen=None if self._remote_tasks is None else KnownNumbers(),
             announce=self._announce,
-            revise=self._revise,
+            revise=self._worker.revise_event,
         )
 
     def revive(
@@ -118,7 +118,7 @@ class TaskRestorer:
             wake_at_ms=stored.wake_at_ms,
             seen=None if self._remote_tasks is None else KnownNumbers(stored.inbox_n),
             announce=self._announce,
-            revise=self._revise,
+            revise=self._worker.revise_event,
         )
         live.inbox.extend(queue)
         live.paused_ms = self._clock.now_ms()

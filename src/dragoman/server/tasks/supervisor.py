@@ -109,7 +109,7 @@ class TaskSupervisor:
             clock=clock,
             hub=hub,
             remote_tasks=remote_tasks,
-            revise=worker.revise_event,
+            worker=worker,
         )
         self._deliveries = TaskInbox(
             store, self._background, run_again=self.run_again, cancel=self._cancel_soon

@@ -52,7 +52,6 @@ class LiveTask(TaskLog):
 
     __slots__ = (
         "_held",
-        "_held_at_ms",
         "_hold_timer",
         "_watcher",
         "epilogue",
@@ -69,7 +68,6 @@ class LiveTask(TaskLog):
         super().__init__(**log)
         self._watcher = watcher
         self._held: AddArtifact | None = None
-        self._held_at_ms = 0
         self._hold_timer: asyncio.Task[None] | None = None
         self.turn: asyncio.Task[None] | None = None
         self.pause: asyncio.Future[Delivery | None] | None = None
@@ -141,9 +139,7 @@ class LiveTask(TaskLog):
         if self.failure is not None:
             raise self.failure
         self._held = chunk
-        self._held_at_ms = self._clock.uptime_ms()
-        # One timer for all chunks: it looks at the time when it wakes, so that a chunk which is
-        # followed by another has none of its own.
+        # One timer for all chunks: a chunk which is followed by another has none of its own.
         if self._hold_timer is None:
             self._hold_timer = self._loop.create_task(self._release_after(seconds))
 
@@ -154,11 +150,17 @@ class LiveTask(TaskLog):
         if held is not None and self.failure is None:
             self.execute(AddArtifact(held.artifact, held.append, is_last) if is_last else held)
 
+    @property
+    def has_open_artifacts(self) -> bool:
+        """Whether an artifact was begun, and no chunk of it marked as the last."""
+        return self._held is not None or any(self.standing.artifacts.values())
+
     def replace_open_artifacts(self) -> None:
         """End every artifact that is open by publishing all of it once more, as one update.
 
         Do nothing if the task has ended already, or output of the turn was lost.
         """
+        self.release()
         if self.standing.has_ended or self.lost is not None or self.failure is not None:
             return
         for artifact_id, is_open in self.standing.artifacts.items():
@@ -174,12 +176,14 @@ class LiveTask(TaskLog):
             self._hold_timer = None
 
     async def _release_after(self, seconds: float) -> None:
+        seen: AddArtifact | None = None
         while self._held is not None and self.failure is None:
-            left_ms = self._held_at_ms + seconds * 1000 - self._clock.uptime_ms()
-            if left_ms > 0:
-                await self._clock.sleep(left_ms / 1000)
-            else:
+            if self._held is seen:
                 self.release()
+            else:
+                # Seen twice, it has been held for half of the time at least, and for all at most.
+                seen = self._held
+                await self._clock.sleep(seconds / 2)
         self._hold_timer = None
 
     def _add_entry(self, kind: str, name: str, result: bytes) -> None:

@@ -137,7 +137,6 @@ class Turns:
                 live.execute(Start())
             following = errand
             while following is not None:
-                replaces = self._replaces(live, following)
                 turn = LiveTurn(
                     live,
                     following,
@@ -146,13 +145,13 @@ class Turns:
                     replay,
                     self._task_secrets,
                     self._lookup,
-                    0.0 if replaces else self._settings.chunk_hold_seconds,
+                    self._settings.chunk_hold_seconds,
                 )
                 outcome = await self._work(live, turn)
                 if outcome is None:
                     return
-                if replaces and type(outcome) is Completed:
-                    live.replace_open_artifacts()
+                if type(outcome) is Completed and live.has_open_artifacts:
+                    self._close_artifacts(live, following)
                 following = await self._end(live, outcome)
                 replay = None
         except TaskLostError:
@@ -162,13 +161,14 @@ class Turns:
             if live.slot is slot:
                 live.hold_nothing()
 
-    def _replaces(self, live: LiveTask, errand: Delivery) -> bool:
-        """Whether the artifacts of a turn end by a replacement, and not by a mark."""
-        return (
+    def _close_artifacts(self, live: LiveTask, errand: Delivery) -> None:
+        """End what a turn has streamed by a replacement, if it is not to end by a mark."""
+        if (
             self._settings.stream_final == "replace"
             or self._worker.replaces_at_end(live.record.skill_id)
             or _is_of_adk(errand.message)
-        )
+        ):
+            live.replace_open_artifacts()
 
     async def go_on(self, live: LiveTask, slot: Slot) -> None:
         """Run the turns of messages that came when the last turn had ended, if it is not too late.

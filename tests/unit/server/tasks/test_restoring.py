@@ -10,7 +10,12 @@ from tests.support.server.running import INPUT_REQUIRED, Stage, ask, put_aside, 
 
 def restorer(on: Stage) -> TaskRestorer:
     return TaskRestorer(
-        watcher=on.supervisor, store=on.store, clock=on.clock, hub=on.hub, remote_tasks=None
+        watcher=on.supervisor,
+        worker=on.worker,
+        store=on.store,
+        clock=on.clock,
+        hub=on.hub,
+        remote_tasks=None,
     )
 
 
