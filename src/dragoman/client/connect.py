@@ -182,10 +182,10 @@ async def connect(
         )
         stack.push_async_callback(dialer.aclose)
         caller = Caller(offers, dialer.open, clock=clock, chance=random.random, policy=retry)
-        stack.push_async_callback(caller.aclose)
         service = RemoteService(
             caller, card, extensions=tuple(extensions), poll_seconds=poll_seconds
         )
+        stack.push_async_callback(service.aclose)
         agent = RemoteAgent(service, card, clock.new_id, demanded, toolbox=toolbox)
         if extended_card and card.capabilities.extended_agent_card:
             await agent.extended_card()
