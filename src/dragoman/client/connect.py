@@ -32,6 +32,7 @@ from dragoman.client.transports.dialing import Dialer
 from dragoman.client.transports.http_pool import HttpPool
 from dragoman.client.transports.tls import Tls
 from dragoman.clock import SystemClock
+from dragoman.dialects.legacy.file_bytes import likely_habit
 from dragoman.dialects.negotiation import V1_0, Version, parse_version
 from dragoman.dialects.registry import called_as
 from dragoman.egress import Egress
@@ -179,6 +180,7 @@ async def connect(
             headers=headers or {},
             held=auth,
             marks=marks,
+            likely=likely_habit(found.powered_by),
         )
         stack.push_async_callback(dialer.aclose)
         caller = Caller(offers, dialer.open, clock=clock, chance=random.random, policy=retry)
