@@ -103,6 +103,22 @@ async def test_files_go_both_ways_unharmed(agent: RemoteAgent, line: Line) -> No
         assert file.name == ("" if line in NO_FILE_NAMES else name)
 
 
+# Only the protobuf of 0.3 leaves open what its bytes are.
+@pytest.mark.parametrize(
+    "line",
+    [line for line in LINES if line.version == "0.3" and line.binding != "JSONRPC"],
+    ids=str,
+)
+async def test_an_agent_gets_the_content_of_a_file_and_no_base64_of_it(
+    agent: RemoteAgent, line: Line, url: str
+) -> None:
+    sent = await agent.send("echo", File(EVERY_BYTE, media_type="image/png"))
+    # Over JSON-RPC there is one way to read it: so the agent has it.
+    async with line._replace(binding="JSONRPC").connect(url) as other:
+        [file] = (await other.task(sent.task_id).get()).files
+    assert file.read() == EVERY_BYTE
+
+
 async def test_data_goes_both_ways_unharmed(agent: RemoteAgent, line: Line) -> None:
     reply = await agent.send("echo", DATA)
     if line in NO_NULL:

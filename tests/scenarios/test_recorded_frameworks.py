@@ -174,6 +174,15 @@ async def test_what_a_server_answered_is_read(server: Server) -> None:
         assert (await remote.send(server.shout)).text.strip() == "HELLO"
 
 
+async def test_an_agent_of_mastra_is_found_by_its_endpoint() -> None:
+    recorded = Recorded(exchanges_in("js_mastra/server"))
+    async with (
+        listening(recorded) as url,
+        connect(f"{url}/api/a2a/peer", retry=ONCE, cards=CardCache()) as remote,
+    ):
+        assert (await remote.send("shout hello")).text == "HELLO"
+
+
 @each_server("stream")
 async def test_what_a_server_streamed_is_joined(server: Server) -> None:
     recorded = Recorded(exchanges_in(f"{server.peer}/server"))

@@ -38,6 +38,7 @@ from dragoman.client.transports.dialing import Dialer
 from dragoman.client.transports.http_pool import HttpPool
 from dragoman.client.transports.tls import Tls
 from dragoman.clock import SystemClock
+from dragoman.dialects.legacy.file_bytes import likely_habit
 from dragoman.dialects.negotiation import V1_0, Version, parse_version
 from dragoman.dialects.registry import called_as
 from dragoman.egress import Egress
@@ -188,13 +189,14 @@ async def connect(
             headers=headers or {},
             held=auth,
             marks=marks,
+            likely=likely_habit(found.powered_by),
         )
         stack.push_async_callback(dialer.aclose)
         caller = Caller(offers, dialer.open, clock=clock, chance=random.random, policy=retry)
-        stack.push_async_callback(caller.aclose)
         service = RemoteService(
             caller, card, extensions=tuple(extensions), poll_seconds=poll_seconds
         )
+        stack.push_async_callback(service.aclose)
         agent = RemoteAgent(service, card, clock.new_id, demanded, toolbox=toolbox)
         if extended_card and card.capabilities.extended_agent_card:
             await agent.extended_card()

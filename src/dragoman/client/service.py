@@ -7,6 +7,7 @@ Beside what the port promises, its methods raise ClientError where the agent cou
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
+from weakref import WeakSet
 
 from dragoman.client.caller import answer_as
 from dragoman.client.following.following import Following
@@ -76,6 +77,7 @@ class RemoteService:
         self._card = card
         self._extensions = extensions
         self._poll_seconds = poll_seconds
+        self._followings: WeakSet[Following] = WeakSet()
 
     @property
     def interface(self) -> AgentInterface:
@@ -93,7 +95,10 @@ class RemoteService:
         self._card = card
 
     async def aclose(self) -> None:
-        """Let go of the connection."""
+        """Stop following what was left without being closed, and let go of the connection."""
+        for following in tuple(self._followings):
+            if not following.is_waiting:
+                await following.aclose()
         await self._caller.aclose()
 
     async def send_message(self, request: SendMessageRequest, call: Call) -> TaskDocument | Message:
@@ -200,6 +205,7 @@ class RemoteService:
         except BaseException:
             await following.aclose()
             raise
+        self._followings.add(following)
         return following
 
     async def _send(self, request: SendMessageRequest, call: Call, *, is_awaited: bool) -> object:

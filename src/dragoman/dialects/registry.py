@@ -25,6 +25,7 @@ from msgspec.structs import fields
 from dragoman.dialects import negotiation
 from dragoman.dialects.base import CardRules, Evidence, Method, RestDialect, RpcDialect
 from dragoman.dialects.fields import Fields, read_json
+from dragoman.dialects.legacy.file_bytes import FileBytes
 from dragoman.dialects.negotiation import Version, parse_version
 from dragoman.dialects.profiles.base import CalledProfile, Profile, Serving
 from dragoman.dialects.v0_1.card import CARD as CARD_0_1
@@ -40,7 +41,12 @@ from dragoman.dialects.v0_3.codec import (
     V0_3_TYPE_DIALECT,
 )
 from dragoman.dialects.v0_3.methods import METHODS as METHODS_0_3
-from dragoman.dialects.v0_3_proto.codec import V0_3_PROTO_DIALECT, V0_3_PROTO_RAW_DIALECT, V0_3Proto
+from dragoman.dialects.v0_3_proto.codec import (
+    V0_3_PROTO_DIALECT,
+    V0_3_PROTO_RAW_DIALECT,
+    CalledV0_3Proto,
+    V0_3Proto,
+)
 from dragoman.dialects.v0_3_proto.routes import ROUTES as ROUTES_0_3
 from dragoman.dialects.v0_3_proto.shape import has_kinds, is_proto_json
 from dragoman.dialects.v1_0.card import CARD as CARD_1_0
@@ -625,9 +631,10 @@ def called_rpc(form: str) -> RpcDialect:
     return _CALLED_RPC[form]
 
 
-def called_rest(form: str) -> RestDialect:
-    """Return the dialect of a form on HTTP+JSON."""
-    return _CALLED_REST[form][0]
+def called_rest(form: str, likely: FileBytes | None) -> RestDialect:
+    """Return the dialect of a form on HTTP+JSON for one agent, with the habit likely its own."""
+    dialect = _CALLED_REST[form][0]
+    return CalledV0_3Proto(likely) if dialect is V0_3_PROTO_DIALECT else dialect
 
 
 def called_routes(form: str) -> Routes:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from dragoman.model.events import StreamResponse
     from dragoman.model.operations import Request
 
-__all__ = ("V0_3_GRPC", "V0_3_GRPC_RAW", "V0_3_GRPC_STRICT", "GrpcV0_3")
+__all__ = ("V0_3_GRPC", "V0_3_GRPC_RAW", "V0_3_GRPC_STRICT", "CalledGrpcV0_3", "GrpcV0_3")
 
 _NAME: Final = "0.3-grpc"
 
@@ -98,7 +98,7 @@ class GrpcV0_3:  # noqa: N801 - the name of the version
         """Read a request; the answer has file content as the request does."""
         decoder = Decoder(self._file_bytes, is_strict=self._is_strict)
         request = decode_request(operation, params, decoder)
-        return Reading(request, V0_3_GRPC_RAW if decoder.has_raw_files else self)
+        return Reading(request, V0_3_GRPC_RAW if decoder.shown == "raw" else self)
 
     def encode_result(self, operation: Operation, result: Result) -> bytes:
         """Write the answer of a unary operation."""
@@ -119,11 +119,11 @@ class GrpcV0_3:  # noqa: N801 - the name of the version
 
     def decode_result(self, operation: Operation, data: bytes) -> Received:
         """Read the answer of a unary operation."""
-        return decode_result(operation, data, AnswerDecoder(self._file_bytes))
+        return decode_result(operation, data, self._answers())
 
     def decode_event(self, data: bytes) -> StreamResponse:
         """Read one frame of a stream."""
-        return decode_event(data, AnswerDecoder(self._file_bytes))
+        return decode_event(data, self._answers())
 
     def decode_status(self, code: int, details: str, trailer: bytes | None) -> A2AError:
         """Read an error: by the reason in its trailer, else by its name, else by its status."""
@@ -132,6 +132,29 @@ class GrpcV0_3:  # noqa: N801 - the name of the version
         if not found:
             return told
         return decode_details(told.message, found, code=spelling_of(told).jsonrpc)
+
+    def _answers(self) -> AnswerDecoder:
+        return AnswerDecoder(self._file_bytes)
+
+
+class CalledGrpcV0_3(GrpcV0_3):  # noqa: N801 - the name of the version
+    """A2A 0.3 over gRPC, to one agent: it gets file content as its answers have it."""
+
+    __slots__ = ("_decoder", "_likely")
+
+    def __init__(self, likely: FileBytes | None) -> None:
+        """Begin with the habit that is likely; it counts until an answer shows one."""
+        super().__init__()
+        self._likely = likely
+        self._decoder = AnswerDecoder(None)
+
+    def encode_request(self, operation: Operation, request: Request) -> bytes:
+        """Write a request."""
+        is_raw = (self._decoder.shown or self._likely) == "raw"
+        return (V0_3_GRPC_RAW if is_raw else V0_3_GRPC).encode_request(operation, request)
+
+    def _answers(self) -> AnswerDecoder:
+        return self._decoder
 
 
 V0_3_GRPC: Final = GrpcV0_3()

@@ -27,6 +27,7 @@ _SECURE: Final = frozenset({"https", "grpcs"})
 _PLAIN: Final = frozenset({"http", "grpc"})
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _PATH_STARTS: Final = ("/", "./", "../", "~")
+_ONE_OF_MANY: Final = re.compile(r"(.*)/a2a(/[^/]+)")
 _UNSPECIFIED: Final = frozenset({"0.0.0.0", "::"})  # noqa: S104 - what cards say, nothing is bound
 
 
@@ -65,11 +66,15 @@ def card_locations(address: str) -> tuple[str, ...]:
     base = url.path.rstrip("/")
     if not base:
         return (origin + CARD_PATH, origin + OLD_CARD_PATH)
-    found = (
+    found = [
         urlunsplit(url._replace(fragment="")),
         *(origin + base + path for path in (CARD_PATH, OLD_CARD_PATH)),
         *(origin + path for path in (CARD_PATH, OLD_CARD_PATH)),
-    )
+    ]
+    if named := _ONE_OF_MANY.fullmatch(base):
+        # Mastra has many agents: /api/a2a/x, and its card /api/.well-known/x/agent-card.json.
+        folder, slash, name = CARD_PATH.rpartition("/")
+        found.append(f"{origin}{named[1]}{folder}{named[2]}{slash}{name}")
     return tuple(dict.fromkeys(found))
 
 

@@ -22,12 +22,18 @@ Key = tuple[str, frozenset[tuple[str, str]]]
 
 
 class KeptCard(Struct, frozen=True, gc=False):
-    """A card as it came. ``fresh_until_ms``: until when it needs no asking."""
+    """A card as it came.
+
+    Attributes:
+        fresh_until_ms: until when it needs no asking.
+        powered_by: what the server says of its software, "" if nothing.
+    """
 
     body: bytes
     etag: str
     last_modified: str
     fresh_until_ms: int
+    powered_by: str
 
     def validators(self) -> dict[str, str]:
         """Return the headers that ask whether it is still good."""
@@ -63,6 +69,7 @@ class CardCache:
             answer.get("etag", ""),
             answer.get("last-modified", ""),
             now_ms + 1000 * _max_age(directives),
+            answer.get("x-powered-by", ""),
         )
         if "no-store" in directives.lower():
             return

@@ -76,16 +76,19 @@ class FoundCard(NamedTuple):
 
     Attributes:
         document: the card as it was received.
+        powered_by: what the server says of its software, "" if nothing.
     """
 
     reading: CardReading
     url: str
     document: bytes
+    powered_by: str = ""
 
 
 class _Fetched(NamedTuple):
     body: bytes
     url: str
+    powered_by: str
 
 
 class _NotHereError(Exception):
@@ -188,7 +191,8 @@ async def find_card(
             # The agent itself, which is guarded; its card may be below, for everybody.
             refusal = problem
             continue
-        return FoundCard(read_card(found.body, found.url), found.url, found.body)
+        card = read_card(found.body, found.url)
+        return FoundCard(card, found.url, found.body, found.powered_by)
     raise refusal or CardNotFoundError(tuple(findings))
 
 
@@ -254,7 +258,7 @@ async def _fetch(
     """Fetch what could be a card, from memory if it may still be used."""
     kept = cache.find(url, headers)
     if kept is not None and clock.now_ms() < kept.fresh_until_ms:
-        return _Fetched(kept.body, url)
+        return _Fetched(kept.body, url, kept.powered_by)
     asked = {
         **shown.http_headers(),
         "Accept": "application/json",
@@ -280,7 +284,7 @@ async def _fetch(
         elif not is_card(body):
             raise _NotHereError("something that is no card")
         cache.keep(url, headers, body, answer, clock.now_ms())
-        return _Fetched(body, place)
+        return _Fetched(body, place, answer.get("x-powered-by", ""))
     raise ProtocolError(url, f"it redirects more than {_MAX_REDIRECTS} times")
 
 

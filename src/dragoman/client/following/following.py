@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, suppress
+from types import AsyncGeneratorType
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -68,9 +69,9 @@ class Following:
             poll_seconds: how long to wait between two looks, if the task is read again and again.
         """
         self._followed = FollowedTask(caller, begin, extensions, poll_seconds)
-        self._can_stream = can_stream
-        self._cursor = cursor
-        self._frames = self._run()
+        # It does not hold this object: whoever drops it has dropped the generator, which Python
+        # then closes from the outside in. A circle would be closed in any order.
+        self._frames = _run(self._followed, cursor, can_stream=can_stream)
         self._first: Batch = ()
 
     async def start(self) -> None:
@@ -97,40 +98,17 @@ class Following:
         """Stop following; the task itself is not touched."""
         await self._frames.aclose()
 
+    @property
+    def is_waiting(self) -> bool:
+        """Tell whether somebody waits for the next event, and so closes it by being canceled."""
+        return isinstance(self._frames, AsyncGeneratorType) and self._frames.ag_running
+
     async def _documents(self) -> AsyncGenerator[tuple[EventDocument, ...]]:
         first, self._first = self._first, ()
         if first:
             yield _documents_of(first)
         async for batch in self._frames:
             yield _documents_of(batch)
-
-    async def _run(self) -> AsyncGenerator[Batch]:
-        try:
-            if self._can_stream:
-                async with aclosing(streamed(self._followed, self._cursor)) as batches:
-                    async for batch in batches:
-                        yield batch
-        except _NOT_STREAMED as refusal:
-            await self._check(refusal)
-            self._can_stream = False
-        if not self._can_stream:
-            async with aclosing(polled(self._followed)) as batches:
-                async for batch in batches:
-                    yield batch
-        if self._followed.progress.is_partial:
-            # The streams have told of a part of the task. R-11.7-4: a Task may come last. What has
-            # been told stands without it.
-            with suppress(A2AError, ClientError):
-                task = await self._followed.read()
-                self._followed.progress.look(task)
-                yield (Frame(0, StreamResponse(task=task)),)
-
-    async def _check(self, refusal: DragomanError) -> None:
-        """Let a refusal stand that is about the task and not about following it."""
-        followed = self._followed
-        is_resumed = followed.sent is not None or bool(followed.progress.task_id)
-        if not is_resumed and (await followed.read()).status.state.is_terminal:
-            raise refusal
 
 
 class FollowedTask:
@@ -201,6 +179,35 @@ class FollowedTask:
             return False
         is_asked = self.sent is not None and state is TaskState.INPUT_REQUIRED
         return problem is None or is_asked
+
+
+async def _run(followed: FollowedTask, cursor: int, *, can_stream: bool) -> AsyncGenerator[Batch]:
+    try:
+        if can_stream:
+            async with aclosing(streamed(followed, cursor)) as batches:
+                async for batch in batches:
+                    yield batch
+    except _NOT_STREAMED as refusal:
+        await _check(followed, refusal)
+        can_stream = False
+    if not can_stream:
+        async with aclosing(polled(followed)) as batches:
+            async for batch in batches:
+                yield batch
+    if followed.progress.is_partial:
+        # The streams have told of a part of the task. R-11.7-4: a Task may come last. What has
+        # been told stands without it.
+        with suppress(A2AError, ClientError):
+            task = await followed.read()
+            followed.progress.look(task)
+            yield (Frame(0, StreamResponse(task=task)),)
+
+
+async def _check(followed: FollowedTask, refusal: DragomanError) -> None:
+    """Let a refusal stand that is about the task and not about following it."""
+    is_resumed = followed.sent is not None or bool(followed.progress.task_id)
+    if not is_resumed and (await followed.read()).status.state.is_terminal:
+        raise refusal
 
 
 def _documents_of(batch: Batch) -> tuple[EventDocument, ...]:

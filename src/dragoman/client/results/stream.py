@@ -106,8 +106,9 @@ class AgentEvent(Struct, frozen=True):
 class AgentStream:
     """The events of one send, or of one task. Iterate over it, once.
 
-    It begins when it is iterated over, and what the agent refuses is raised then. Whoever may leave
-    before the end uses it in ``async with``; the work goes on all the same.
+    It begins when it is iterated over, and what the agent refuses is raised then. One that is left
+    before the end is closed when it is dropped, at the latest with the agent; whoever keeps it uses
+    it in ``async with``. The work goes on all the same.
 
     Attributes:
         events: the same events, as a generator.
@@ -123,13 +124,13 @@ class AgentStream:
         tool_answers: ToolAnswers | None = None,
     ) -> None:
         """Prepare to follow what ``begin`` opens; ``tool_answers`` runs the tools asked for."""
-        self._tool_answers = tool_answers
-        self._begin = begin
         self._sender = sender
-        self._timeout_seconds = timeout_seconds
-        self._on_event = on_event
         self._progress = Progress()
-        self.events: Final = self._run()
+        self._tool_answers = tool_answers
+        # It does not hold this object: whoever drops the stream has dropped the generator, which
+        # Python then closes at once. What is in a circle waits for the garbage collector.
+        events = _Events(begin, sender, self._progress, timeout_seconds, on_event, tool_answers)
+        self.events: Final = events.run()
 
     @property
     def reply(self) -> AgentReply:
@@ -171,12 +172,36 @@ class AgentStream:
                 if (
                     event.state is not None
                     and event.state.is_interrupted
-                    and not self._asks_for_tools(event)
+                    and not _asks_for_tools(self._tool_answers, event)
                 ):
                     break  # Where authorization is required a stream may stay open (Q-03).
         return self.reply
 
-    async def _run(self) -> AsyncGenerator[AgentEvent]:
+
+def _asks_for_tools(tool_answers: ToolAnswers | None, event: AgentEvent) -> bool:
+    return tool_answers is not None and tool_answers.is_asked(event)
+
+
+class _Events:
+    """The events of one AgentStream, as they come."""
+
+    def __init__(
+        self,
+        begin: Callable[[], Awaitable[EventStream]],
+        sender: MessageSender,
+        progress: Progress,
+        timeout_seconds: float | None,
+        on_event: Callable[[AgentEvent], object] | None,
+        tool_answers: ToolAnswers | None,
+    ) -> None:
+        self._begin = begin
+        self._sender = sender
+        self._progress = progress
+        self._timeout_seconds = timeout_seconds
+        self._on_event = on_event
+        self._tool_answers = tool_answers
+
+    async def run(self) -> AsyncGenerator[AgentEvent]:
         loop = asyncio.get_running_loop()
         seconds = self._timeout_seconds
         deadline = None if seconds is None else loop.time() + seconds
@@ -196,19 +221,17 @@ class AgentStream:
                         event = AgentEvent(value, seq)
                         await self._tell(event)
                         yield event
-                        is_asked = self._asks_for_tools(event)
+                        is_asked = _asks_for_tools(self._tool_answers, event)
                 await stream.aclose()
                 stream = await self._in_time(self._answer_tools(), deadline)
                 self._progress.reconnect()
         finally:
             await stream.aclose()
 
-    def _asks_for_tools(self, event: AgentEvent) -> bool:
-        return self._tool_answers is not None and self._tool_answers.is_asked(event)
-
     async def _answer_tools(self) -> EventStream:
         assert self._tool_answers is not None  # noqa: S101 - asked before
-        return await self._tool_answers.answer(self.reply)
+        assert self._progress.outcome is not None  # noqa: S101 - an event has asked
+        return await self._tool_answers.answer(AgentReply(self._progress.outcome, self._sender))
 
     async def _in_time(self, waiting: Awaitable[T], deadline: float | None) -> T:
         if deadline is None:

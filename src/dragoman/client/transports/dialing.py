@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from dragoman.client.discovery.offers import Offer
     from dragoman.client.transports.base import Framing, Transport
+    from dragoman.dialects.legacy.file_bytes import FileBytes
     from dragoman.model.base import JsonObject
     from dragoman.model.cards import AgentCard
 
@@ -39,6 +40,7 @@ class Dialer:
         own_origin: the agent's, as the user has named it; "" if the card is the user's own.
         held: what the user can show.
         marks: what the params of each JSON-RPC request say beside what they are.
+        likely: how the agent has file content in protobuf, as far as its card was a sign of it.
     """
 
     def __init__(
@@ -51,6 +53,7 @@ class Dialer:
         headers: Mapping[str, str],
         held: Held | None,
         marks: JsonObject | None = None,
+        likely: FileBytes | None = None,
     ) -> None:
         self._card = card
         self._pool = pool
@@ -59,6 +62,7 @@ class Dialer:
         self._headers = headers
         self._held = held
         self._marks = marks or {}
+        self._likely: FileBytes | None = likely
         self._pools: list[HttpPool] = []
 
     def open(self, offer: Offer) -> Transport:
@@ -77,11 +81,11 @@ class Dialer:
             self._pools.append(pool)
         if offer.binding == "GRPC":
             # This imports protobuf, which is optional and takes its time.
-            from dragoman.bindings.grpc.services import DIALECTS  # noqa: PLC0415 - see above
+            from dragoman.bindings.grpc.services import called_grpc  # noqa: PLC0415 - see above
 
-            dialect = DIALECTS[offer.version]
+            dialect = called_grpc(offer.version, self._likely)
             return GrpcTransport(dialect, offer.url, offer.version, request_headers, tls=tls)
-        return HttpTransport(_framing(offer, self._marks), pool, request_headers)
+        return HttpTransport(_framing(offer, self._marks, self._likely), pool, request_headers)
 
     async def aclose(self) -> None:
         """Close the connections that were made for transports of this dialer alone."""
@@ -97,8 +101,8 @@ class Dialer:
         return choice
 
 
-def _framing(offer: Offer, marks: JsonObject) -> Framing:
+def _framing(offer: Offer, marks: JsonObject, likely: FileBytes | None) -> Framing:
     if offer.binding == "JSONRPC":
         return RpcFraming(called_rpc(offer.form), offer.url, offer.version, marks)
-    dialect, routes = called_rest(offer.form), called_routes(offer.form)
+    dialect, routes = called_rest(offer.form, likely), called_routes(offer.form)
     return RestFraming(dialect, offer.url, offer.version, routes)

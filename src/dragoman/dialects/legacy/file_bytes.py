@@ -4,6 +4,9 @@ The proto says raw bytes. The Python, Java and Go SDKs put the base64 text of th
 JavaScript SDK the content itself, and nothing on the wire tells which (0.x reference, 4.4). A peer
 that is known can be pinned to one habit; otherwise the bytes are looked at (0.x reference, 5.7).
 Who sends raw content gets raw content back.
+
+A client has to write before it has read anything. Servers made with the JavaScript SDK run on
+Express, which says so in each of its answers, the card included.
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ import re
 from base64 import b64encode
 from typing import Final, Literal, TypeAlias
 
-__all__ = ("FileBytes", "is_raw", "read_file_bytes", "write_file_bytes")
+__all__ = ("FileBytes", "is_raw", "likely_habit", "read_file_bytes", "write_file_bytes")
 
 FileBytes: TypeAlias = Literal["raw", "base64text"]
 """A peer's habit."""
@@ -45,6 +48,11 @@ def read_file_bytes(data: bytes, media_type: str, *, pinned: FileBytes | None = 
 def is_raw(data: bytes) -> bool:
     """Tell whether bytes that a peer has sent can only be the content, not being base64 text."""
     return _decode_base64(data) is None
+
+
+def likely_habit(powered_by: str) -> FileBytes | None:
+    """Guess the habit of a server by what its answers name in ``X-Powered-By``."""
+    return "raw" if powered_by.strip().lower() == "express" else None
 
 
 def write_file_bytes(content: bytes, *, pinned: FileBytes | None = None) -> bytes:

@@ -34,7 +34,13 @@ if TYPE_CHECKING:
     from dragoman.model.events import StreamResponse
     from dragoman.model.operations import Request
 
-__all__ = ("V0_3_PROTO_DIALECT", "V0_3_PROTO_RAW_DIALECT", "Frames", "V0_3Proto")
+__all__ = (
+    "V0_3_PROTO_DIALECT",
+    "V0_3_PROTO_RAW_DIALECT",
+    "CalledV0_3Proto",
+    "Frames",
+    "V0_3Proto",
+)
 
 _NAME: Final = "0.3-proto"
 
@@ -72,7 +78,7 @@ class V0_3Proto:  # noqa: N801 - the name of the version
         """Read a request from a JSON object; the answer has file content as the request does."""
         decoder = Decoder(self._file_bytes, is_strict=self._is_strict)
         request = _read(operation, FORMS[operation].decode(params), decoder)
-        return Reading(request, V0_3_PROTO_RAW_DIALECT if decoder.has_raw_files else self)
+        return Reading(request, V0_3_PROTO_RAW_DIALECT if decoder.shown == "raw" else self)
 
     def decode_query(self, operation: Operation, fields: Mapping[str, str]) -> Request:
         """Read a request from texts by JSON name or proto name; an empty text is absent."""
@@ -104,20 +110,44 @@ class V0_3Proto:  # noqa: N801 - the name of the version
         if operation is Operation.GET_EXTENDED_AGENT_CARD:
             return decode_card(data)
         try:
-            return decode_answer(operation, data, AnswerDecoder(self._file_bytes))
+            return decode_answer(operation, data, self._answers())
         except RecursionError as refused:
             raise refusal_of(refused) from None
 
     def decode_event(self, data: bytes) -> StreamResponse:
         """Read one frame of a stream."""
         try:
-            return decode_event(data, AnswerDecoder(self._file_bytes))
+            return decode_event(data, self._answers())
         except RecursionError as refused:
             raise refusal_of(refused) from None
 
     def decode_http_error(self, status: int, body: bytes) -> A2AError:
         """Read an error; whatever the body is, an error comes of it."""
         return read_http_error(status, body)
+
+    def _answers(self) -> AnswerDecoder:
+        return AnswerDecoder(self._file_bytes)
+
+
+class CalledV0_3Proto(V0_3Proto):  # noqa: N801 - the name of the version
+    """A2A 0.3 as ProtoJSON, to one agent: it gets file content as its answers have it."""
+
+    __slots__ = ("_decoder", "_likely")
+
+    def __init__(self, likely: FileBytes | None) -> None:
+        """Begin with the habit that is likely; it counts until an answer shows one."""
+        super().__init__()
+        self._likely = likely
+        self._decoder = AnswerDecoder(None)
+
+    def encode_request(self, operation: Operation, request: Request) -> bytes:
+        """Write a request."""
+        is_raw = (self._decoder.shown or self._likely) == "raw"
+        dialect = V0_3_PROTO_RAW_DIALECT if is_raw else V0_3_PROTO_DIALECT
+        return dialect.encode_request(operation, request)
+
+    def _answers(self) -> AnswerDecoder:
+        return self._decoder
 
 
 def _read(operation: Operation, body: Body, values: Decoder) -> Request:

@@ -92,16 +92,16 @@ def _told_state(value: wire.EnumValue | None) -> TaskState:
 
 
 class Decoder:
-    """Reads the values of one body, and learns from them how the peer writes file content.
+    """Reads the values of a peer, and learns from them how it writes file content.
 
     All readers raise InvalidParamsError, which names the path, for what is no value.
 
     Attributes:
-        has_raw_files: a file has come that can only be its content, from a peer whose habit is not
-            known.
+        shown: the habit that files have shown, of a peer whose habit is not known: ``raw`` for
+            certain, one of them being nothing else; ``base64text`` in all likelihood.
     """
 
-    __slots__ = ("_is_strict", "_pinned", "has_raw_files")
+    __slots__ = ("_is_strict", "_pinned", "shown")
 
     def __init__(self, pinned: FileBytes | None, *, is_strict: bool = False) -> None:
         """Begin with the peer's habit, None to judge by the bytes.
@@ -112,7 +112,7 @@ class Decoder:
         """
         self._pinned: FileBytes | None = pinned
         self._is_strict = is_strict
-        self.has_raw_files: bool = False
+        self.shown: FileBytes | None = None
 
     def message(self, found: wire.Message, path: str, otherwise: Role) -> Message:
         """Return a message.
@@ -242,12 +242,15 @@ class Decoder:
     def _file(self, part: Part) -> Part:
         if part.raw is None:
             return part
-        content = read_file_bytes(part.raw, part.media_type, pinned=self._pinned)
-        if content != part.raw:
-            return replace(part, raw=content)
-        if self._pinned is None and is_raw(content):
-            self.has_raw_files = True
-        return part
+        known = self._pinned or ("raw" if self.shown == "raw" else None)
+        content = read_file_bytes(part.raw, part.media_type, pinned=known)
+        if known is None and is_raw(part.raw):
+            self.shown = "raw"
+        if content == part.raw:
+            return part
+        if known is None:
+            self.shown = "base64text"
+        return replace(part, raw=content)
 
 
 class AnswerDecoder(Decoder):

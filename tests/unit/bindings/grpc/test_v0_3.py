@@ -3,9 +3,10 @@ import pytest
 
 from dragoman._proto.messages import message_class
 from dragoman.bindings.grpc.base import GrpcDialect, GrpcStatus
-from dragoman.bindings.grpc.v0_3 import V0_3_GRPC, V0_3_GRPC_RAW, GrpcV0_3
+from dragoman.bindings.grpc.v0_3 import V0_3_GRPC, V0_3_GRPC_RAW, CalledGrpcV0_3, GrpcV0_3
 from dragoman.bindings.grpc.well_known import Proto
 from dragoman.dialects.base import Reading
+from dragoman.dialects.legacy.file_bytes import FileBytes
 from dragoman.errors import (
     SPELLINGS,
     A2AError,
@@ -258,3 +259,26 @@ def test_without_a_name_the_status_tells() -> None:
     assert isinstance(error, UnavailableError)
     assert error.message == "no connection: refused"
     assert isinstance(DIALECT.decode_status(5, "gone", b"\xff"), TaskNotFoundError)
+
+
+@pytest.mark.parametrize(
+    ("likely", "peer", "habits"),
+    [
+        (None, V0_3_GRPC, [V0_3_GRPC, V0_3_GRPC]),
+        (None, V0_3_GRPC_RAW, [V0_3_GRPC, V0_3_GRPC_RAW]),
+        ("raw", V0_3_GRPC_RAW, [V0_3_GRPC_RAW, V0_3_GRPC_RAW]),
+        ("raw", V0_3_GRPC, [V0_3_GRPC_RAW, V0_3_GRPC]),
+    ],
+)
+def test_an_agent_gets_file_content_as_it_gives_it(
+    likely: FileBytes | None, peer: GrpcV0_3, habits: list[GrpcV0_3]
+) -> None:
+    file = Part(raw=bytes(range(256)), media_type="x/y")
+    message = Message(message_id="m", role=Role.AGENT, parts=(file,))
+    request = SendMessageRequest(message=message)
+    called = CalledGrpcV0_3(likely)
+    for habit in habits:
+        sent = called.encode_request(Operation.SEND_MESSAGE, request)
+        assert sent == habit.encode_request(Operation.SEND_MESSAGE, request)
+        answer = peer.encode_result(Operation.SEND_MESSAGE, message)
+        assert called.decode_result(Operation.SEND_MESSAGE, answer) == message

@@ -42,6 +42,19 @@ def test_a_url_may_be_the_card_or_where_the_agent_lives() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("path", "place"),
+    [
+        ("/api/a2a/x", "/api/.well-known/x/agent-card.json"),
+        ("/a2a/x/", "/.well-known/x/agent-card.json"),
+    ],
+)
+def test_one_of_many_agents_may_be_named_behind_the_well_known_place(path: str, place: str) -> None:
+    *usual, last = card_locations(f"https://a.example{path}")
+    assert last == f"https://a.example{place}"
+    assert usual[-1] == f"https://a.example{OLD}"
+
+
 def test_no_place_is_looked_at_twice() -> None:
     found = card_locations(f"https://a.example{NEW}")
     assert len(found) == len(set(found))

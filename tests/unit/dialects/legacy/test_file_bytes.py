@@ -6,7 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.dialects.legacy.file_bytes import FileBytes, is_raw, read_file_bytes, write_file_bytes
+from dragoman.dialects.legacy.file_bytes import (
+    FileBytes,
+    is_raw,
+    likely_habit,
+    read_file_bytes,
+    write_file_bytes,
+)
 
 BINARY = b"\x00\x01\x02\xff"
 BINARY_TEXT = b"AAEC/w=="  # its base64
@@ -87,3 +93,12 @@ def test_what_is_written_reads_back_when_pinned(content: bytes, pinned: FileByte
 @given(content=st.binary(max_size=80))
 def test_what_is_written_reads_back_when_the_type_is_not_textual(content: bytes) -> None:
     assert read_file_bytes(write_file_bytes(content), "application/pdf") == content
+
+
+@pytest.mark.parametrize(
+    ("powered_by", "habit"), [("Express", "raw"), ("", None), ("PHP/8.4", None), ("ASP.NET", None)]
+)
+def test_a_server_on_express_is_likely_to_have_raw_content(
+    powered_by: str, habit: FileBytes | None
+) -> None:
+    assert likely_habit(powered_by) == habit
