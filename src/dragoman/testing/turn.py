@@ -85,7 +85,7 @@ class RecordingTurn:
         self.accepted_output_modes = accepted_output_modes
         self.said: list[Message] = []
         self.task_metadata: JsonObject = {}
-        self.signs = 0
+        self.signs: int = 0
         self.chunks: list[TaskArtifactUpdateEvent] = []
         self.asked: list[Message] = []
         self.auth_asked: list[Message] = []
