@@ -26,7 +26,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Files:
 @pytest.fixture(scope="module")
 def demanding(files: Files) -> Iterator[str]:
     """An agent that serves only whom the authority knows."""
-    flags = ("--tls-cert", files.server, "--tls-key", files.server_key)
+    flags = ("--tls-cert", files.server, "--tls-key", files.server_key, "--advertise", "grpc")
     with AgentProcess(DESK, *flags, "--tls-client-ca", files.ca, "--store", "memory:") as process:
         yield process.url.replace("http://", "https://")
 

@@ -19,7 +19,6 @@ __all__ = (
     "CHUNKS_COUNT_FOR_EACH_FOLLOWER",
     "CUTS_OFF_INSTEAD_OF_REFUSING",
     "FAILS_TO_REFUSE_STREAMS",
-    "FAILURES_WITHOUT_REASON",
     "FOLLOWERS_SEE_NO_TASK",
     "HAS_PATHS_WITHOUT_LISTS",
     "HISTORY_ONLY_BY_NUMBER",
@@ -64,10 +63,6 @@ NO_DIRECT_ANSWERS: Final = Peculiarity(
 ANSWERS_MAKE_TASKS: Final = Peculiarity(
     "fasta2a JSONRPC",
     reason="The task that a message names is not looked at: an answer begins another task.",
-)
-FAILURES_WITHOUT_REASON: Final = Peculiarity(
-    "fasta2a JSONRPC",
-    reason="The storage keeps no message with a status: only who streams hears why it failed.",
 )
 HISTORY_ONLY_BY_NUMBER: Final = Peculiarity(
     "js_0_3 JSONRPC",

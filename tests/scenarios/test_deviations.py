@@ -346,7 +346,9 @@ async def test_strictly_who_does_as_the_text_says_is_served(
     strict: Served, kind: type[Speaker], version: str
 ) -> None:
     async with kind(strict.url, {"A2A-Version": version} if version else {}) as speaker:
-        asked = await speaker.send("ask", "trip", Blob(b"\x00\xff", "a.png", "image/png"), {"n": 1})
+        parts = ("trip", Blob(b"\x00\xff", "a.png", "image/png"), {"n": 1})
+        assert (await speaker.send("mirror", *parts)).state == "completed"
+        asked = await speaker.send("ask", "trip")
         answered = await speaker.send("ask", "Rome", task_id=asked.id)
         assert answered.results == [["trip: Rome"]]
         assert (await speaker.get(asked.id, historyLength=1)).history == [["Rome"]]

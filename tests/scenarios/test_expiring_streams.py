@@ -43,7 +43,12 @@ async def place(heartbeat_seconds: float = 15) -> AsyncGenerator[Place]:
     jwt = BearerJwt(issuer=issuer.url, audience=AUDIENCE, keys=issuer.jwks, clock=clock)
     agent = make_agent(auth=[jwt, ApiKeys({"key-of-bob": "bob"}, clock=clock)])
     async with serving(
-        agent, clock=clock, heartbeat_seconds=heartbeat_seconds, shutdown_grace_seconds=0
+        agent,
+        clock=clock,
+        heartbeat_seconds=heartbeat_seconds,
+        shutdown_grace_seconds=0,
+        # Time stands still, so a chunk that is held would be held for ever.
+        chunk_hold_seconds=0,
     ) as served:
         yield Place(served.url, issuer, clock)
 

@@ -34,7 +34,7 @@ def test_the_tenant_of_the_selected_interface_is_shown(cli: Cli, fake: FakeAgent
 
 
 def test_a_card_that_cannot_be_read_is_told(cli: Cli, fake: FakeAgent) -> None:
-    fake.card = card(fake.url, skills="none")
+    fake.card = card(fake.url, supportedInterfaces="none")
     result = cli("card", "get", "-o", "json")
     assert (result.code, result.error["code"]) == (1, "A2ACLI_ERR_CARD_INVALID")
 

@@ -67,8 +67,8 @@ def test_results_and_messages_are_confidential_unless_asked_for(cli: Cli, path: 
 
 def test_the_log_is_shown_entry_by_entry(cli: Cli, path: Path) -> None:
     log = cli("task", "inspect", task_of(path, "count"), "--log", "-o", "json").json["log"]
-    assert [row["event"] for row in log] == [None, *range(1, 10)]
-    kinds = ["message", "status", "status", *["artifact"] * 6, "status"]
+    assert [row["event"] for row in log] == [None, *range(1, 9)]
+    kinds = ["message", "status", "status", *["artifact"] * 5, "status"]
     assert [row["kind"] for row in log] == kinds
     assert log[0]["role"] == "ROLE_USER"
     assert (log[1]["state"], log[1]["time"][-1]) == ("TASK_STATE_SUBMITTED", "Z")

@@ -158,7 +158,7 @@ def test_the_body_tells_which_version_it_is(
         (b"{}", InvalidParamsError, "needs one of task, message, statusUpdate, artifactUpdate"),
         (b'{"task":"x"}', InvalidParamsError, "needs one of task"),
         (b'{"task":{"id":"t"}}', InvalidParamsError, "status"),
-        (b'{"statusUpdate":{"taskId":"t"}}', InvalidParamsError, "contextId"),
+        (b'{"statusUpdate":{"taskId":"t"}}', InvalidParamsError, "status"),
         (b'{"kind":"task","id":"t"}', InvalidParamsError, "status is required"),
         (b'{"id":"t","status":{"state":1}}', InvalidParamsError, "status.state expected string"),
         (b'{"taskId":1,"status":{"state":"completed"}}', InvalidParamsError, "id"),

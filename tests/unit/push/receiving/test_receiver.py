@@ -338,7 +338,7 @@ async def test_a_task_that_is_not_expected_is_refused() -> None:
 async def test_a_body_that_is_none_is_told_by_its_field() -> None:
     async with serving(Receiver(token=TEXT)) as http:
         wrong = await post(http, body=b'{"statusUpdate":{"taskId":"t-1"}}')
-        assert (wrong.status_code, "contextId is required" in detail(wrong)) == (400, True)
+        assert (wrong.status_code, "status is required" in detail(wrong)) == (400, True)
         assert (await post(http, body=b"")).status_code == 400
         assert (await post(http, body=b"[" * 100_000)).status_code == 400
         long = await post(http, named("n" * 257))

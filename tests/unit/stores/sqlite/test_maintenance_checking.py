@@ -34,7 +34,12 @@ CORRUPTIONS = {
     # A segment is lost.
     "lost segment": ("log-gap", "count", "DELETE FROM events WHERE task_id = :count AND seq = 4"),
     "lost beginning": ("log-gap", "count", "DELETE FROM events WHERE task_id = :count AND seq = 1"),
-    "lost end": ("row-seq", "count", "DELETE FROM events WHERE task_id = :count AND seq = 8"),
+    "lost end": (
+        "row-seq",
+        "count",
+        "DELETE FROM events WHERE task_id = :count "
+        "AND seq = (SELECT max(seq) FROM events WHERE task_id = :count)",
+    ),
     # A segment says something wrong of itself.
     "count": (
         "log-count",
@@ -81,7 +86,7 @@ CORRUPTIONS = {
     "goes on after its end": (
         "log-end",
         "count",
-        "INSERT INTO events SELECT task_id, 10, 1, body FROM events "
+        "INSERT INTO events SELECT task_id, 9, 1, body FROM events "
         "WHERE task_id = :count AND seq = 4",
     ),
     # The row and the log say different things.

@@ -46,7 +46,7 @@ def test_what_waits_for_a_task_is_read(path: Path) -> None:
 def test_the_end_of_a_task_is_read_from_its_row(path: Path) -> None:
     record = record_of(path, "count")
     assert record.end is not None
-    assert (record.end.seq, record.snapshot) == (9, None)
+    assert (record.end.seq, record.snapshot) == (8, None)
     assert record.end.document.task().id == record.id
 
 
