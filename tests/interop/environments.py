@@ -22,8 +22,8 @@ __all__ = ("PEERS", "Environment", "UnreachableError", "environment")
 PEERS: Final = Path(__file__).resolve().parent / "peers"
 _KEPT: Final = PEERS.parents[2] / ".interop"
 
-_INSTALL_SECONDS: Final = 240
-"""A cold download of some 40 packages over a slow line; the timeout of the tests is longer."""
+_INSTALL_SECONDS: Final = 540
+"""A cold download of up to 150 packages, a gigabyte; the timeout of the tests is longer."""
 
 _UNREACHABLE: Final = (
     *("Retrying (", "(from versions: none)"),

@@ -116,7 +116,8 @@ SERVERS: Final = (
         lacks=("ask", "get", "cancel"),
         chunks=[],
     ),
-    Server("langgraph", chunks=["to be or not "]),
+    # What an interrupt asks is data. A task that is read has no artifacts, and a status of its own.
+    Server("langgraph", question="", chunks=["to be or not "], lacks=("get",)),
     Server(
         "agent_framework",
         lacks=("ask",),

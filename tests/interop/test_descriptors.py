@@ -22,7 +22,7 @@ pytestmark = [
     pytest.mark.interop,
     pytest.mark.xdist_group("interop-sdk"),
     # The first test may have to install the SDK.
-    pytest.mark.timeout(300),
+    pytest.mark.timeout(600),
 ]
 
 _PROGRAM: Final = """

@@ -16,7 +16,7 @@ from tests.support.serving import AgentProcess
 pytestmark = [
     pytest.mark.interop,
     # The first test may have to install the SDK.
-    pytest.mark.timeout(300),
+    pytest.mark.timeout(600),
 ]
 
 DESK = Path(__file__).resolve().parents[2] / "examples" / "desk" / "agent.py"

@@ -27,7 +27,7 @@ from tests.support.wire import Json
 pytestmark = [
     pytest.mark.interop,
     # The first test may have to install an SDK.
-    pytest.mark.timeout(300),
+    pytest.mark.timeout(600),
 ]
 
 AGENT = Path(__file__).with_name("guarded.py")

@@ -21,7 +21,7 @@ from tests.support.wire import Json
 pytestmark = [
     pytest.mark.interop,
     # The first test of a peer may have to install it.
-    pytest.mark.timeout(300),
+    pytest.mark.timeout(600),
 ]
 
 AGENT = Path(__file__).with_name("agent.py")

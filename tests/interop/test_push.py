@@ -26,7 +26,7 @@ from tests.support.wire import Json
 pytestmark = [
     pytest.mark.interop,
     # The first test of a peer may have to install it.
-    pytest.mark.timeout(300),
+    pytest.mark.timeout(600),
 ]
 
 AGENT: Final = Path(__file__).with_name("agent.py")

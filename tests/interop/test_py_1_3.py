@@ -18,7 +18,7 @@ from tests.support.serving import AgentProcess
 pytestmark = [
     pytest.mark.interop,
     # The first test may have to install the SDK.
-    pytest.mark.timeout(300),
+    pytest.mark.timeout(600),
 ]
 
 AGENT = Path(__file__).with_name("agent.py")

@@ -19,7 +19,7 @@ from tests.support.wire import Json
 pytestmark = [
     pytest.mark.interop,
     # It may have to install the SDK.
-    pytest.mark.timeout(300),
+    pytest.mark.timeout(600),
 ]
 
 PROGRAM: Final = Path(__file__).with_name("peers") / "py_0_3_profile.py"

@@ -13,7 +13,7 @@ from tests.interop.lines import LINES, Line
 pytestmark = [
     pytest.mark.interop,
     # The first test of a peer may have to install it.
-    pytest.mark.timeout(300),
+    pytest.mark.timeout(600),
 ]
 
 

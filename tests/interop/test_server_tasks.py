@@ -45,7 +45,7 @@ from tests.support.proxy import Proxy, proxied
 pytestmark = [
     pytest.mark.interop,
     # The first test of a peer may have to install it.
-    pytest.mark.timeout(300),
+    pytest.mark.timeout(600),
 ]
 
 SECONDS: Final = 30.0

@@ -32,7 +32,7 @@ from tests.interop.peculiarities import (
 pytestmark = [
     pytest.mark.interop,
     # The first test of a peer may have to install it.
-    pytest.mark.timeout(300),
+    pytest.mark.timeout(600),
 ]
 
 EVERY_BYTE: Final = bytes(range(256))

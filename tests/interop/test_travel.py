@@ -13,7 +13,8 @@ import pytest
 CHECK = Path(__file__).parents[2] / "examples" / "travel" / "check.py"
 
 
-@pytest.mark.timeout(120)
+# It may have to install the SDK.
+@pytest.mark.timeout(600)
 def test_an_agent_of_the_official_sdk_does_its_part(
     server_of: Callable[[str], str], tmp_path: Path
 ) -> None:

@@ -36,7 +36,7 @@ pytestmark = [
     pytest.mark.interop,
     pytest.mark.xdist_group("interop-chain"),
     # The first test may have to install the node.
-    pytest.mark.timeout(300),
+    pytest.mark.timeout(600),
 ]
 
 ONE, TWO, THREE = (PrivateKey.read(pair["wif"]) for pair in VECTORS["keys"][:3])

@@ -31,7 +31,7 @@ pytestmark = [
     pytest.mark.interop,
     pytest.mark.xdist_group("interop-xpr"),
     # The first test may have to install the SDK.
-    pytest.mark.timeout(300),
+    pytest.mark.timeout(600),
 ]
 
 Json: TypeAlias = dict[str, Any]

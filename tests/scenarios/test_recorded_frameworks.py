@@ -15,7 +15,7 @@ from typing import Any, Final
 import httpx2
 import pytest
 
-from dragoman import connect
+from dragoman import TaskState, connect
 from dragoman.client.discovery.card_cache import CardCache
 from dragoman.client.retry import RetryPolicy
 from dragoman.net.asgi import Receive, Scope, Send
@@ -194,6 +194,27 @@ async def test_what_a_server_streamed_is_joined(server: Server) -> None:
         chunks = [event.text async for event in stream if event.kind == "artifact"]
         assert stream.reply.text.strip() == server.streamed
     assert chunks == server.chunks
+
+
+@each_server("ask")
+async def test_what_a_server_asked_is_read(server: Server) -> None:
+    recorded = Recorded(exchanges_in(f"{server.peer}/server"))
+    async with (
+        listening(recorded) as url,
+        connect(f"{url}{recorded.card_path}", retry=ONCE, cards=CardCache()) as remote,
+    ):
+        asked = await remote.send("ask")
+    assert (asked.state, asked.text) == (TaskState.INPUT_REQUIRED, server.question)
+
+
+async def test_what_an_interrupt_of_langgraph_asks_is_data() -> None:
+    recorded = Recorded(exchanges_in("langgraph/server"))
+    async with (
+        listening(recorded) as url,
+        connect(f"{url}{recorded.card_path}", retry=ONCE, cards=CardCache()) as remote,
+    ):
+        asked = await remote.send("ask")
+    assert asked.as_type(dict[str, str])["value"] == "Which city?"
 
 
 def test_every_framework_has_its_vectors() -> None:

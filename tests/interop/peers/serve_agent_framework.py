@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import asyncio
+import tempfile
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -19,6 +20,7 @@ from agent_framework import (
     ChatResponse,
     ChatResponseUpdate,
     Content,
+    FileHistoryProvider,
     Message,
     ResponseStream,
 )
@@ -45,8 +47,11 @@ class Scripted(BaseChatClient):
         return response()
 
 
-async def main() -> None:
+async def main(memory: str) -> None:
     listener, url = listen()
+    # Each message begins a session anew: what was said before is for a provider to keep.
+    remembers = FileHistoryProvider(memory)
+    agent = Agent(client=Scripted(), name="Peer", context_providers=[remembers])
     card = AgentCard(
         name="Peer",
         description="An agent made with Agent Framework.",
@@ -60,7 +65,7 @@ async def main() -> None:
         skills=[AgentSkill(id="play", name="Play", description="Does what it hears.")],
     )
     handler = DefaultRequestHandler(
-        agent_executor=A2AExecutor(Agent(client=Scripted(), name="Peer"), stream=True),
+        agent_executor=A2AExecutor(agent, stream=True),
         task_store=InMemoryTaskStore(),
         agent_card=card,
     )
@@ -69,4 +74,5 @@ async def main() -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main())
+    with tempfile.TemporaryDirectory() as memory:
+        asyncio.run(main(memory))
