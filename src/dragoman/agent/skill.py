@@ -106,6 +106,7 @@ class Skill:
         "_run",
         "_shape",
         "_signature",
+        "_taker",
         "_threads",
         "function",
         "is_hidden",
@@ -164,6 +165,7 @@ class Skill:
         if is_direct:
             self._check_direct(where)
         self.plan: Final = Plan(skill_id=published.id, is_direct=is_direct)
+        self._taker = f"skill {published.id}"
         self.published: Final = AgentSkill(
             id=published.id,
             name=published.name,
@@ -213,7 +215,7 @@ class Skill:
                 nothing that the caller accepts.
         """
         modes = self.published.input_modes
-        taker = f"skill {self.plan.skill_id}"
+        taker = self._taker
         if asked is not None:
             check_parts(request.message.parts, (*answer_modes(asked), *modes), taker=taker)
             return

@@ -122,7 +122,11 @@ class LocalService:
     ) -> TaskDocument | Message:
         """Deliver a message; wait for the task to end or pause unless told to return at once."""
         configuration = request.configuration or _NO_CONFIGURATION
-        patience = self._patience_for(configuration)
+        immediately = configuration.return_immediately
+        # What limits the wait for the task; None for no wait.
+        patience = None if immediately else self._patience
+        if immediately is UNSET:
+            patience = self._default_patience
         try:
             sent = await self._send(Operation.SEND_MESSAGE, request, call)
             if isinstance(sent, Message):
@@ -137,12 +141,6 @@ class LocalService:
                 raise UnavailableError(_OUTRUN) from None
             return await self.send_message(request, call, tries=tries - 1)
         return document.with_history(configuration.history_length)
-
-    def _patience_for(self, configuration: SendMessageConfiguration) -> SharedTimeout | None:
-        """Return what limits the wait for a task; None for no wait."""
-        if configuration.return_immediately is UNSET:
-            return self._default_patience
-        return None if configuration.return_immediately else self._patience
 
     async def _outcome(self, sent: Accepted, patience: SharedTimeout | None) -> TaskDocument:
         live = sent.live

@@ -74,19 +74,16 @@ class HttpCalls:
     def jsonrpc(self, exchange: Exchange) -> Coroutine[object, object, None]:
         """Answer a JSON-RPC call of any version."""
         exchange.profile = self._profiles.at(exchange.path)
-        return self._answer_envelope(exchange, self._receive)
+        return self._answer_envelope(exchange)
 
-    async def _receive(self, exchange: Exchange) -> JsonRpcRequest:
-        await self._enter(exchange)
-        _check_is_post(exchange.method)
-        return await self._open(exchange)
-
-    async def _answer_envelope(
-        self, exchange: Exchange, receive: Callable[[Exchange], Awaitable[JsonRpcRequest]]
-    ) -> None:
+    async def _answer_envelope(self, exchange: Exchange, *, is_let_in: bool = False) -> None:
+        """Answer a JSON-RPC request, from a caller who may have been let in already."""
         envelope: JsonRpcRequest | None = None
         try:
-            envelope = await receive(exchange)
+            if not is_let_in:
+                await self._enter(exchange)
+                _check_is_post(exchange.method)
+            envelope = await self._open(exchange)
             answer = await self._dispatcher.serve_envelope(exchange, envelope)
         except DisconnectedError:
             raise
@@ -220,7 +217,7 @@ class HttpCalls:
             await exchange.reply(status, content_type, body, error_headers(error))
         else:
             if answer is None:
-                await self._answer_envelope(exchange, self._open)
+                await self._answer_envelope(exchange, is_let_in=True)
             elif answer.events is None:
                 # R03-3.2.3-2: what is of 0.3 is plain JSON, wherever it was asked for.
                 label = JSON if answer.dialect.has_final else content_type

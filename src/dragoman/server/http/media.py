@@ -27,6 +27,9 @@ _READ: Final = (JSON.decode(), A2A_JSON.decode())
 
 def check_is_json(headers: Mapping[bytes, str]) -> None:
     """Refuse a body labelled as something else; parameters and a missing label do not matter."""
+    # Nearly every request says this, and is not looked at further.
+    if headers.get(b"content-type") == "application/json":
+        return
     if (label := _foreign_label(headers)) is not None:
         raise UnsupportedMediaTypeError(_complaint(label))
 
@@ -42,7 +45,7 @@ def check_is_rest_json(headers: Mapping[bytes, str]) -> None:
 
 def _foreign_label(headers: Mapping[bytes, str]) -> str | None:
     label = headers.get(b"content-type")
-    is_json = label is None or label == "application/json" or _bare(label) in _READ
+    is_json = label is None or _bare(label) in _READ
     return None if is_json else label
 
 

@@ -130,14 +130,15 @@ class LiveTask(TaskLog):
 
         Raises what ``execute`` raises.
         """
-        held, self._held = self._held, None
+        held = self._held
         if held is not None:
+            self._held = None
             self.execute(held)
+        elif self.failure is not None:
+            raise self.failure
         if chunk.append and not self.standing.artifacts.get(chunk.artifact.artifact_id):
             self.execute(chunk)  # Refused, and its sender should be told.
             return
-        if self.failure is not None:
-            raise self.failure
         self._held = chunk
         # One timer for all chunks: a chunk which is followed by another has none of its own.
         if self._hold_timer is None:

@@ -195,7 +195,7 @@ class LiveTurn:
         self, artifact: Artifact, *, append: bool = False, last_chunk: bool | None = False
     ) -> None:
         """Publish an artifact or a chunk of one."""
-        command = AddArtifact(artifact, append, bool(last_chunk))
+        command = AddArtifact(artifact, append, last_chunk is True)
         hold_seconds = self._hold_seconds if last_chunk is None else 0.0
         if self._replay is None:
             await self._publish(command, hold_seconds)
