@@ -101,8 +101,11 @@ class AgentProcess:
                 os.killpg(process.pid, number)
         else:
             process.send_signal(number)
-        rest, _ = process.communicate(timeout=30)
-        self.output.append(rest)
+        assert process.stdout is not None
+        # Not by communicate: it would pass over what was read ahead.
+        self.output.append(process.stdout.read())
+        process.stdout.close()
+        process.wait(timeout=30)
         self._process = None
         return process.returncode
 
