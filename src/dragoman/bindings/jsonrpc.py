@@ -129,7 +129,7 @@ def read_request(
 
 
 def is_request(body: bytes) -> bool:
-    """Tell whether a body means to be a request, well formed or not."""
+    """Whether a body looks like a JSON-RPC request, even a malformed one."""
     try:
         members = _look(body)
     except DECODER_ERRORS:

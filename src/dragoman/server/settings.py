@@ -249,8 +249,8 @@ class TaskSettings:
         default_wait_seconds: the same, for a send of 0.x that does not say whether to block; many
             clients give up after 30 seconds, and would not learn the id of their task.
         idempotency_seconds: how long a messageId is remembered; 0 turns recognition off.
-        max_attempts: how often a task is run again after the server has stopped in the midst of it;
-            results that it records start the count anew.
+        max_attempts: how often a task is run again after the server stopped while running it; each
+            result that it records resets the count.
         park_after_seconds: a task that has waited this long, and that nobody follows, leaves
             memory; its answer brings it back.
         retention_days: a task that has ended is removed this long after, with all that belongs to

@@ -30,7 +30,7 @@ async def spell(text: str):
 async def main() -> None:
     listener, url = listen()
     # Its public call gives a card that names another port.
-    app = agent._build_app(host="127.0.0.1", port=int(url.rpartition(":")[2]))  # noqa: SLF001
+    app = agent._build_app(host="127.0.0.1", port=int(url.rpartition(":")[2]))  # noqa: SLF001 - it has no public way to get the app
     await serve(app, listener, url)
 
 

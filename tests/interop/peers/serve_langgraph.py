@@ -26,7 +26,7 @@ def tell(url: str) -> None:
             request = urllib.request.Request(  # noqa: S310 - our own address
                 f"{url}/assistants/search", b"{}", {"content-type": "application/json"}
             )
-            with urllib.request.urlopen(request) as answer:  # noqa: S310
+            with urllib.request.urlopen(request) as answer:  # noqa: S310 - our own address
                 graph = next(iter(json.load(answer)), None)
         except OSError:
             continue

@@ -34,8 +34,8 @@ WEAK_FORMS: Final[frozenset[CardForm]] = frozenset({"stripped", "py-0.3"})
 out of a signed card, and the signature still holds."""
 
 MODEL_FORMS: Final[frozenset[CardForm]] = frozenset({"canonical", "stripped"})
-"""Those that hold what the model knows of a card, and nothing else that may stand in it: whoever
-trusts a card for such a signature has to read it as one of 1.0."""
+"""Those that cover the members of 1.0 only. A card that is trusted because of such a signature must
+be read as a card of 1.0."""
 
 
 class Payload(NamedTuple):

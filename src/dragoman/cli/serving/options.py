@@ -160,7 +160,7 @@ _FLAGS: Final[Mapping[str, Flag]] = {
     "otlp": Flag(
         "send spans to this collector of OpenTelemetry, such as http://collector:4318", "URL"
     ),
-    "reload": Flag("start anew when a file changes"),
+    "reload": Flag("restart when a file changes"),
     "log_level": Flag("least serious lines to log"),
     "log_format": Flag("form of log lines"),
     "store": Flag(
